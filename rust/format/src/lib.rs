@@ -2,6 +2,17 @@
 //!
 //! One module per noun of the specification. Bytes in, values out, and back: no I/O, no clock, no threads, no options.
 
+pub mod action;
+pub mod avro;
+pub mod bloom;
 pub mod error;
+pub mod hash;
+pub mod instant;
+pub mod key;
+pub mod schema;
+pub mod log;
+pub mod name;
+pub mod properties;
+mod wire;
 
 pub use error::{Error, ErrorKind, Result};

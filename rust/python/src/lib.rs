@@ -1,7 +1,29 @@
-//! `hudini._core`: argument checks, Arrow in and out, errors. No logic.
+//! `hudini._core`: argument checks, Arrow in and out, errors. No decision about tables is made here.
+//!
+//! The GIL is released around every call that touches storage or rows.
+
+mod action;
+mod arrow;
+mod errors;
+mod scan;
+mod table;
+mod values;
+
 use pyo3::prelude::*;
 
 #[pymodule]
-fn _core(_m: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
+    m.add_class::<arrow::Schema>()?;
+    m.add_class::<arrow::Stream>()?;
+    m.add_class::<table::Table>()?;
+    m.add_class::<scan::Scan>()?;
+    m.add_class::<action::Action>()?;
+    m.add_function(wrap_pyfunction!(table::is_table, m)?)?;
+    m.add_function(wrap_pyfunction!(scan::split_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(scan::read_split, m)?)?;
+    m.add_function(wrap_pyfunction!(action::locate, m)?)?;
+    m.add_function(wrap_pyfunction!(action::run_task, m)?)?;
     Ok(())
 }

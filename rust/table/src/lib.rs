@@ -1,3 +1,19 @@
 //! What an Apache Hudi table does. One module per activity; all decisions live here.
 
+pub mod base_file;
+pub mod bytes_form;
+pub mod concurrency;
+pub mod config;
+pub mod context;
+pub mod merge;
+pub mod options;
+pub mod scan;
+pub mod service;
+pub mod storage;
+pub mod table;
+pub mod timeline;
+pub mod view;
+pub mod write;
+
 pub use hudini_format::{Error, ErrorKind, Result};
+pub use table::{HistoryEntry, Location, Table};

@@ -1,0 +1,126 @@
+# The commands of the house. Each one makes what it needs: environments, the extension, the wheel.
+# Needed beforehand: Rust, Python 3.10 or newer and, for all that runs Spark, Java 17 or newer.
+# A second run redoes only what changed: stamp files inside the environments know.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell tools/find_python.sh)
+VENV := .venv
+OLDEST := .venv-spark41
+BIN := $(VENV)/bin
+PIP_FLAGS := --quiet --disable-pip-version-check
+
+# Cargo asks this Python what to build for; naming one path keeps it from building twice.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# Spark binds to an address that the machine's name may not resolve to.
+export SPARK_LOCAL_IP ?= 127.0.0.1
+# CI must not change the lock file.
+LOCKED := $(if $(CI),--locked)
+# The extension module itself holds no tests, and would have to be linked against a whole Python to run as one.
+CARGO_TEST := cargo test $(LOCKED) --workspace --exclude hudini-python
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -type f -not -path '*/target/*' -not -path '*/tests/*')
+PYTHON_SOURCES := pyproject.toml $(shell find python -type f \( -name '*.py' -o -name '*.pyi' -o -name py.typed \))
+PYTHON_TREES := python tests tools benches $(wildcard examples)
+
+READY := $(VENV)/.hudini
+READY_OLDEST := $(OLDEST)/.hudini
+WHEEL := dist/.wheel
+
+.PHONY: help demo test test-rust test-python test-spark test-spark-oldest interop fuzz bench lint lint-sources lint-stubs docs wheel build format clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---- environments and the build -------------------------------------------------------------------------------------
+
+$(VENV)/.tools: requirements/dev.txt requirements/test.txt requirements/spark.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(PIP_FLAGS) -r $<
+	touch $@
+
+$(OLDEST)/.tools: requirements/spark-oldest.txt
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install $(PIP_FLAGS) -r $<
+	touch $@
+
+# One release build serves everything: the environments install the wheel that a user would.
+$(WHEEL): $(RUST_SOURCES) $(PYTHON_SOURCES) $(VENV)/.tools
+	rm -f dist/hudini-*.whl
+	$(BIN)/maturin build $(LOCKED) --release --quiet --out dist
+	touch $@
+
+$(READY) $(READY_OLDEST): %/.hudini: $(WHEEL) %/.tools
+	$*/bin/python -m pip install $(PIP_FLAGS) --force-reinstall --no-deps dist/hudini-*.whl
+	touch $@
+
+build: $(READY) ## make .venv with the tools and hudini in it
+
+wheel: $(WHEEL) ## build the wheel into dist/
+	@ls -lh dist/hudini-*.whl | awk '{ print $$NF, $$5 }'
+
+# ---- proof ----------------------------------------------------------------------------------------------------------
+
+test: test-rust test-python test-spark test-spark-oldest ## all tests that need no Apache Hudi: Rust, Python, golden tables, Spark
+
+test-rust: $(VENV)/.tools ## the tests of the Rust crates
+	$(CARGO_TEST) --quiet
+
+test-python: $(READY) ## the Python tests that need no Spark
+	$(BIN)/python -m pytest --ignore=tests/spark --ignore=tests/interop
+
+test-spark: $(READY) ## the Spark tests, newest PySpark
+	@$(call with_java,$(BIN)/python -m pytest tests/spark)
+
+test-spark-oldest: $(READY_OLDEST) ## the Spark tests, oldest PySpark supported
+	@$(call with_java,$(OLDEST)/bin/python -m pytest tests/spark)
+
+interop: $(READY) ## Apache Hudi and hudini on the same tables, both ways (fetches Apache Hudi once)
+	@$(call with_java,$(BIN)/python -m pytest tests/interop)
+
+FUZZ_CASES ?= 20000
+fuzz: $(VENV)/.tools ## the Rust property tests with FUZZ_CASES random inputs each (not coverage-guided)
+	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO_TEST)
+
+bench: $(READY) ## how fast: criterion benches, if any, then whole jobs beside plain Parquet
+	$(if $(wildcard rust/*/benches/*.rs),cargo bench $(LOCKED) --workspace --exclude hudini-python)
+	$(BIN)/python benches/smoke.py
+
+# Without Java the command is left out, aloud; CI must never leave out anything.
+with_java = if tools/need_java.sh; then echo '$(1)'; $(1); \
+	elif [ -n "$${CI:-}" ]; then exit 1; else echo 'Left out: $(1)'; fi
+
+# ---- care -----------------------------------------------------------------------------------------------------------
+
+lint: lint-sources lint-stubs ## formatting, clippy, ruff, types, stubs, licences, floors
+
+lint-sources: $(VENV)/.tools
+	cargo fmt --all --check
+	$(BIN)/ruff check --quiet $(PYTHON_TREES)
+	$(BIN)/ruff format --quiet --check $(PYTHON_TREES)
+	$(BIN)/python tools/check_layers.py
+	$(BIN)/python tools/check_licences.py
+	$(BIN)/mypy --no-error-summary
+	cargo clippy $(LOCKED) --workspace --all-targets --quiet -- -D warnings
+
+lint-stubs: $(READY)
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest hudini._core --concise --allowlist tools/stubtest-allowlist.txt
+
+format: $(VENV)/.tools ## let rustfmt and ruff lay out the code
+	cargo fmt --all
+	$(BIN)/ruff check --quiet --fix-only $(PYTHON_TREES)
+	$(BIN)/ruff format --quiet $(PYTHON_TREES)
+
+docs: $(READY) ## run every example of README.md and docs/, check links, build the Rust pages
+	$(BIN)/python -m pytest tests/docs
+	RUSTDOCFLAGS='-D warnings' cargo doc $(LOCKED) --workspace --exclude hudini-python --no-deps --quiet
+
+demo: $(READY) ## a tour: a table made, changed and read back, on Spark if there is Java
+	@$(BIN)/python examples/demo.py
+
+clean: ## remove all that these commands made
+	rm -rf $(VENV) $(OLDEST) dist .cache
+	cargo clean

@@ -1,0 +1,156 @@
+"""The compiled core. Everything here is internal: `hudini.Table`, `hudini.Scan` and `hudini.spark` are the way in.
+
+Arguments are plain and complete (no defaults), results are plain values or Arrow capsule holders. Errors are the
+classes of `hudini.errors`, built as `cls(message, code=, path=, instant=, offset=, hint=)`. No call holds
+the GIL while it works.
+"""
+
+from typing import Any, Protocol, final
+
+__version__: str
+build_profile: str
+"""`"release"` or `"debug"`."""
+
+class _HasSchema(Protocol):
+    def __arrow_c_schema__(self) -> object: ...
+
+class _HasStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Schema:
+    """A schema, for whoever takes Arrow's C schema interface."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class Stream:
+    """Record batches that can be taken once."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Table:
+    """A handle on one table; every call looks at the newest state."""
+
+    @staticmethod
+    def open(path: str, storage_options: dict[str, str], options: dict[str, str], threads: int | None) -> Table: ...
+    @staticmethod
+    def create(
+        path: str,
+        schema: _HasSchema,
+        record_key: list[str],
+        ordering: list[str],
+        partition_by: list[str],
+        table_type: str,
+        name: str | None,
+        merge_mode: str | None,
+        key_generator: str | None,
+        table_version: int,
+        options: dict[str, str],
+        storage_options: dict[str, str],
+        exist_ok: bool,
+        threads: int | None,
+    ) -> Table:
+        """Creates the table; `table_type` is `"cow"` or `"mor"`."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def table_type(self) -> str: ...
+    @property
+    def record_key(self) -> list[str]: ...
+    @property
+    def ordering(self) -> list[str]: ...
+    @property
+    def partition_by(self) -> list[str]: ...
+    @property
+    def merge_mode(self) -> str: ...
+    @property
+    def properties(self) -> dict[str, str]:
+        """`hoodie.properties`, read anew at each access."""
+
+    def schema(self) -> Schema:
+        """The table's schema without the five `_hoodie_` columns."""
+
+    def history(self, limit: int | None) -> list[dict[str, Any]]:
+        """Completed actions, newest first: instant, completed, action, operation, inserted, updated, deleted, files,
+        bytes, seconds, metadata."""
+
+    def timeline(self) -> list[dict[str, Any]]:
+        """The active timeline: requested, completed (None while pending), action, state, operation."""
+
+    def scan(
+        self,
+        columns: list[str] | None,
+        as_of: str | None,
+        mode: str,
+        meta: bool,
+        limit: int | None,
+        batch_size: int | None,
+    ) -> Scan:
+        """A question to the state of now or of `as_of`; `mode` is `"snapshot"` or `"read_optimized"`."""
+
+    def write(
+        self, operation: str, data: _HasStream, options: dict[str, str], metadata: dict[str, str]
+    ) -> dict[str, Any]:
+        """One commit, made with this process's threads. The dict holds the fields of `hudini.CommitResult`."""
+
+    def begin(
+        self,
+        operation: str,
+        schema: _HasSchema,
+        options: dict[str, str],
+        metadata: dict[str, str],
+        seed: int | None,
+    ) -> Action:
+        """Begins one commit whose tasks another engine runs."""
+
+def is_table(path: str, storage_options: dict[str, str]) -> bool: ...
+
+@final
+class Scan:
+    """One question to one pinned state."""
+
+    @property
+    def instant(self) -> str | None:
+        """The requested time of the newest instant seen."""
+
+    def schema(self) -> Schema: ...
+    def reader(self) -> Stream:
+        """The rows, from the beginning, at each call."""
+
+    def count(self) -> int: ...
+    def splits(self, target_bytes: int | None) -> list[bytes]: ...
+    def explain(self) -> dict[str, Any]: ...
+
+def split_schema(split: bytes) -> Schema: ...
+def read_split(split: bytes, batch_size: int | None) -> Stream: ...
+
+@final
+class Action:
+    """The driver's side of one commit: begin, locate, place, run, commit."""
+
+    @property
+    def instant(self) -> str: ...
+    def locator(self) -> bytes:
+        """What `locate` needs on a worker."""
+
+    def place(self, profile: list[tuple[str, int, int]]) -> list[tuple[str, int, bytes]]:
+        """(partition, slot, rows) of all rows → (partition, slot, task)."""
+
+    def commit(self, statuses: list[bytes]) -> dict[str, Any]:
+        """Makes the commit visible. The dict holds the fields of `hudini.CommitResult`."""
+
+    def abort(self) -> None:
+        """Takes back what was written."""
+
+def locate(locator: bytes, data: _HasStream) -> Stream:
+    """The rows with two columns behind them: `_hudini_partition` (utf8) and `_hudini_slot` (int32), both not null."""
+
+def run_task(task: bytes, data: _HasStream) -> bytes:
+    """Writes the rows of one (partition, slot), with or without the two columns, into one file; returns its status."""

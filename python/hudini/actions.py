@@ -1,0 +1,69 @@
+"""What a write did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CommitResult:
+    """One atomic commit. Nothing to write commits nothing: then `instant` is None and every count 0.
+
+    >>> result = table.upsert(rows)
+    >>> result
+    CommitResult(upsert 20261121084838673: 2 inserted, 1 updated, 0 deleted; 2 files added, 18.4 kB, 0.03 s)
+    """
+
+    instant: str | None
+    """The requested time of the commit, which names it in the timeline and in `as_of=`."""
+    completed: str | None
+    """The completion time of the commit."""
+    action: str | None
+    """`commit`, `deltacommit` or `replacecommit`."""
+    operation: str | None
+    """`upsert`, `insert`, `bulk_insert`, `delete`, …"""
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+    bytes_written: int = 0
+    seconds: float = 0.0
+    retries: int = 0
+    """How often the write was planned anew because another writer came first."""
+
+    @classmethod
+    def from_core(cls, values: Mapping[str, Any]) -> CommitResult:
+        """From the compiled module's dict, which may hold more than is shown here."""
+        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as a dict, such as for JSON."""
+        return asdict(self)
+
+    def __bool__(self) -> bool:
+        """Whether anything was committed."""
+        return self.instant is not None
+
+    def __repr__(self) -> str:
+        if self.instant is None:
+            return "CommitResult(nothing to commit)"
+        rows = f"{self.inserted} inserted, {self.updated} updated, {self.deleted} deleted"
+        files = f"{self.files_added} {'file' if self.files_added == 1 else 'files'} added"
+        if self.files_removed:
+            files += f", {self.files_removed} removed"
+        size = human_bytes(self.bytes_written)
+        return f"CommitResult({self.operation} {self.instant}: {rows}; {files}, {size}, {self.seconds:.2f} s)"
+
+
+def human_bytes(count: int) -> str:
+    """A number of bytes for people: `18.4 kB`."""
+    if count < 1000:
+        return f"{count} B"
+    size, units = count / 1000, iter(("kB", "MB", "GB"))
+    unit = next(units)
+    while size >= 999.95 and unit != "TB":
+        size, unit = size / 1000, next(units, "TB")
+    return f"{size:.1f} {unit}"

@@ -1,0 +1,32 @@
+"""The command line. `typer` and `rich` are imported here and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code: 0 done, 1 failed, 2 not understood."""
+    try:
+        from hudini.cli.app import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        return _fail(f"the command line needs the package {error.name}: pip install {error.name}")
+    from hudini.errors import HudiniError
+
+    try:
+        app(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="hudini")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    except KeyboardInterrupt:
+        return _fail("interrupted")
+    except (HudiniError, OSError, ModuleNotFoundError) as error:
+        return _fail(str(error))
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1

@@ -1,0 +1,47 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import hudini
+from hudini.cli import demo, look, rows
+
+app = typer.Typer(
+    help="Look into Apache Hudi tables: hudini VERB TABLE.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"hudini {hudini.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _hudini(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (
+    look.describe,
+    look.history,
+    look.timeline,
+    look.schema,
+    look.properties,
+    rows.read,
+    rows.head,
+    rows.count,
+    demo.demo,
+):
+    app.command()(command)

@@ -1,0 +1,85 @@
+"""Verbs that look at a table from outside: describe, history, timeline, schema, properties."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from hudini.actions import human_bytes
+from hudini.cli.opening import Storage, Where, opened
+from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
+from hudini.streams import Rows
+
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="At most so many, the newest.")]
+
+
+def describe(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+    """What kind of table it is, and where it stands."""
+    form = Form(json, csv, arrow)
+    handle = opened(table, storage)
+    newest = handle.history(1)
+    show_record(
+        {
+            "path": handle.path,
+            "name": handle.name,
+            "table type": handle.table_type,
+            "table version": handle.version,
+            "record key": handle.record_key,
+            "ordering": handle.ordering,
+            "partitioned by": handle.partition_by,
+            "merge mode": handle.merge_mode,
+            "last commit": newest[0]["instant"] if newest else None,
+            "last operation": newest[0]["operation"] if newest else None,
+        },
+        form,
+    )
+
+
+def history(
+    table: Where,
+    limit: Limit = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """What was done to the table, newest first."""
+    form = Form(json, csv, arrow)
+    found = opened(table, storage).history(limit)
+    if json or csv or arrow:
+        show_rows(found, found.columns, found, form)
+    else:
+        columns = [name for name in found.columns if name not in ("completed", "metadata")]
+        show_rows([_for_people(row) for row in found], columns, found, form)
+
+
+def _for_people(row: dict[str, Any]) -> dict[str, Any]:
+    size, seconds = row["bytes"], row["seconds"]
+    return row | {
+        "bytes": None if size is None else human_bytes(size),
+        "seconds": None if seconds is None else f"{seconds:.2f}",
+    }
+
+
+def timeline(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+    """The actions of the active timeline with their states, oldest first."""
+    form = Form(json, csv, arrow)
+    found = opened(table, storage).inspect.timeline()
+    show_rows(found, found.columns, found, form)
+
+
+def schema(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+    """The table's columns."""
+    form = Form(json, csv, arrow)
+    fields = [{"name": f.name, "type": str(f.type), "nullable": f.nullable} for f in opened(table, storage).schema]
+    found = Rows(fields, {"name": "string not null", "type": "string not null", "nullable": "boolean not null"})
+    show_rows(found, found.columns, found, form)
+
+
+def properties(
+    table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None
+) -> None:
+    """The table's hoodie.properties."""
+    form = Form(json, csv, arrow)
+    show_record(dict(sorted(opened(table, storage).properties.items())), form)

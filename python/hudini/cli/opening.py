@@ -1,0 +1,28 @@
+"""The arguments that every verb shares: which table, and what its storage needs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import hudini
+
+Where = Annotated[str, typer.Argument(metavar="TABLE", help="The table: a folder or an object-store URL.")]
+Storage = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage", metavar="KEY=VALUE", help="An option of the storage, such as region=eu-west-1; repeat it."
+    ),
+]
+
+
+def opened(where: str, storage: list[str] | None) -> hudini.Table:
+    """The table, opened."""
+    options = {}
+    for pair in storage or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{pair!r} is no KEY=VALUE", param_hint="--storage")
+        options[key] = value
+    return hudini.open(where, storage_options=options)

@@ -1,0 +1,89 @@
+"""Verbs that read rows: read, head, count."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+import hudini
+from hudini.cli.opening import Storage, Where, opened
+from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
+
+
+class Mode(str, Enum):
+    """What of a merge-on-read table is read."""
+
+    snapshot = "snapshot"
+    read_optimized = "read_optimized"
+
+
+Columns = Annotated[str | None, typer.Option("--columns", "-c", help="Only these columns, between commas.")]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
+ReadMode = Annotated[Mode, typer.Option("--mode", help="read_optimized leaves out what is not yet compacted.")]
+Meta = Annotated[bool, typer.Option("--meta/--no-meta", help="With Hudi's own five columns, or without.")]
+
+
+def read(
+    table: Where,
+    columns: Columns = None,
+    as_of: AsOf = None,
+    mode: ReadMode = Mode.snapshot,
+    meta: Meta = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, help="At most so many rows.")] = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """The table's rows."""
+    form = Form(json, csv, arrow)
+    _show(_scan(opened(table, storage), columns, as_of, mode, meta, limit), form)
+
+
+def head(
+    table: Where,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many.")] = 10,
+    columns: Columns = None,
+    as_of: AsOf = None,
+    meta: Meta = False,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """A few of the table's rows."""
+    form = Form(json, csv, arrow)
+    _show(_scan(opened(table, storage), columns, as_of, Mode.snapshot, meta, rows), form)
+
+
+def count(
+    table: Where,
+    as_of: AsOf = None,
+    mode: ReadMode = Mode.snapshot,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """How many rows the table has."""
+    form = Form(json, csv, arrow)
+    total = _scan(opened(table, storage), None, as_of, mode, False, None).count()
+    if json or csv or arrow:
+        show_record({"count": total}, form)
+    else:
+        print(total, flush=True)
+
+
+def _scan(
+    table: hudini.Table, columns: str | None, as_of: str | None, mode: Mode, meta: bool, limit: int | None
+) -> hudini.Scan:
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    chosen: Any = mode.value
+    return table.read(columns=names, as_of=as_of, mode=chosen, meta=meta, limit=limit)
+
+
+def _show(scan: hudini.Scan, form: Form) -> None:
+    rows = (row for batch in scan for row in batch.to_pylist(maps_as_pydicts="lossy"))
+    show_rows(rows, scan.schema.names, scan, form)

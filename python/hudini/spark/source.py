@@ -1,0 +1,120 @@
+"""The data source `hudini`: `spark.read.format("hudini").load(path)`.
+
+Spark makes the source once, at `load`, and plans its reader again for each query over the frame. The splits are made at
+`load` and travel inside the source, so all queries over one frame see one snapshot. On Spark Connect a frame is only a
+plan, and Spark makes the source anew for each query: there `as.of.instant` holds a frame to a state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+import hudini
+from hudini.errors import InvalidOption, SchemaMismatch, UnsupportedFeature
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+PATH = "path"
+AS_OF = "as.of.instant"
+QUERY_TYPE = "hoodie.datasource.query.type"
+# How `hudini.spark.read` says what Spark's reader has no words for.
+COLUMNS = "hudini.read.columns"
+META = "hudini.read.meta"
+
+
+class DefaultSource(DataSource):
+    """Apache Hudi tables, without a JVM bundle.
+
+    Options: `path` (what `load` is given), `as.of.instant`, `hoodie.datasource.query.type` (`snapshot` or
+    `read_optimized`) and the other `hoodie.*` read options.
+
+    >>> spark.read.format("hudini").option("as.of.instant", "2026-11-21").load(path)
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        # Plain and lower-cased, as Spark's own mapping compares keys.
+        self._given = {key.lower(): value for key, value in options.items()}
+        self._pinned: list[bytes] | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "hudini"
+
+    def schema(self) -> StructType:
+        from hudini.spark.batches import spark_schema
+
+        scan = self._scan()
+        self._pinned = [split.to_bytes() for split in scan.splits()]
+        return spark_schema(scan.schema.to_arrow())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        if self._pinned is None:
+            # The caller declared a schema, so Spark did not ask for ours.
+            scan = self._scan()
+            unknown = sorted(set(schema.fieldNames()) - set(scan.schema.names))
+            if unknown:
+                raise SchemaMismatch(f"the table has no column {', '.join(unknown)}", path=self._given.get(PATH))
+            self._pinned = [split.to_bytes() for split in scan.splits()]
+        return SplitReader(self._pinned, schema)
+
+    # Spark's contract for these two is a writer; the arguments are of no interest to a refusal.
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
+        raise UnsupportedFeature(
+            'writing through df.write.format("hudini") is not supported by this version of hudini',
+            hint="hudini.spark.upsert(df, path, options) and hudini.spark.bulk_insert(…) write a DataFrame",
+        )
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
+        raise UnsupportedFeature(
+            'writing through df.writeStream.format("hudini") is not supported by this version of hudini',
+            hint="df.writeStream.foreachBatch(lambda batch, _: hudini.spark.upsert(batch, path)) writes a stream",
+        )
+
+    def _scan(self) -> hudini.Scan:
+        rest = dict(self._given)
+        path = rest.pop(PATH, None)
+        if not path:
+            raise InvalidOption("the option path is missing", hint='spark.read.format("hudini").load(path)')
+        as_of = rest.pop(AS_OF, None)
+        query_type = rest.pop(QUERY_TYPE, "snapshot").lower()
+        if query_type not in ("snapshot", "read_optimized"):
+            raise UnsupportedFeature(f"{QUERY_TYPE}={query_type} is not supported by this version of hudini")
+        columns = json.loads(rest.pop(COLUMNS, "null"))
+        meta = rest.pop(META, "true") == "true"
+        mode: Any = query_type
+        return hudini.open(path, options=rest).read(columns=columns, as_of=as_of, mode=mode, meta=meta)
+
+
+class SplitPartition(InputPartition):
+    """One split on its way to an executor."""
+
+    def __init__(self, split: bytes) -> None:
+        super().__init__(split)
+
+
+class SplitReader(DataSourceReader):
+    """Reads splits into record batches of the declared schema. Filters stay with Spark."""
+
+    def __init__(self, splits: list[bytes], schema: StructType) -> None:
+        self._splits = splits
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        return [SplitPartition(split) for split in self._splits]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        # An empty list of partitions comes back from Spark as a single one: None, or since 4.2 with nothing in it.
+        if partition is None or partition.value is None:
+            return
+        from hudini.spark.batches import arrow_schema, conform
+
+        schema = arrow_schema(self._schema)
+        for batch in hudini.read_split(hudini.Split(partition.value)):
+            yield conform(batch, schema)

@@ -1,0 +1,123 @@
+"""Rows on their way out: what every result that holds rows can turn into.
+
+A class that offers `__arrow_c_stream__` and inherits `ArrowRows` gets the conversions. Each imports its package
+when it is called, no earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from hudini._optional import need
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+    import pyarrow
+
+
+class ArrowRows:
+    """Conversions of anything with the Arrow C stream interface. A call reads the rows anew."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise NotImplementedError
+
+    def reader(self) -> pyarrow.RecordBatchReader:
+        """The rows as a `pyarrow.RecordBatchReader`: batch after batch, never all at once."""
+        return need("pyarrow", "reading as Arrow batches").RecordBatchReader.from_stream(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table`."""
+        return self.reader().read_all()
+
+    def to_batches(self) -> list[pyarrow.RecordBatch]:
+        """All rows as a list of `pyarrow.RecordBatch`."""
+        return list(self.reader())
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """All rows as a `pandas.DataFrame`; `options` go to `pyarrow.Table.to_pandas`."""
+        need("pandas", "to_pandas()")
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+        """All rows as a `polars.DataFrame`, or as a `polars.LazyFrame` that reads when it is collected."""
+        polars = need("polars", "to_polars()")
+        return _lazy_frame(polars, self) if lazy else polars.DataFrame(self)
+
+    def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of the DuckDB connection `con`, by default DuckDB's shared one."""
+        duckdb = need("duckdb", "to_duckdb()")
+        return (con or duckdb.default_connection()).from_arrow(self.to_arrow())
+
+
+def _lazy_frame(polars: Any, rows: ArrowRows) -> Any:
+    """A LazyFrame that streams: polars asks for columns, a filter and a number of rows, batch by batch."""
+    sources = need("polars.io.plugins", "to_polars(lazy=True)")
+    schema = polars.DataFrame(rows.reader().schema.empty_table()).schema
+
+    def read(columns: list[str] | None, predicate: Any, n_rows: int | None, batch_size: int | None) -> Any:
+        left = n_rows
+        for batch in rows.reader():
+            frame = polars.DataFrame(batch)
+            if columns is not None:
+                frame = frame.select(columns)
+            if left is not None:
+                frame = frame.head(left)
+                left -= len(frame)
+            yield frame if predicate is None else frame.filter(predicate)
+            if left == 0:
+                return
+
+    return sources.register_io_source(io_source=read, schema=schema)
+
+
+class Rows(Sequence[dict[str, Any]], ArrowRows):
+    """A short table, such as a timeline: a sequence of dicts that is an Arrow stream as well.
+
+    It equals a list of the same dicts, but is none: pyarrow looks into a list before it asks for a stream.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+        self._rows = [dict(row) for row in rows]
+        self._columns = dict(columns)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self._columns)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rows: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Rows:
+        return Rows(self._rows[index], self._columns) if isinstance(index, slice) else self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return self._rows == (other._rows if isinstance(other, Rows) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._rows)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        from hudini.schema import as_schema
+
+        pyarrow = need("pyarrow", "turning this list into Arrow")
+        schema = as_schema(self._columns)
+        columns = [pyarrow.array([_arrow_value(row.get(f.name)) for row in self], type=f.type) for f in schema]
+        return pyarrow.Table.from_arrays(columns, schema=schema).__arrow_c_stream__(requested_schema)
+
+
+def _arrow_value(value: Any) -> Any:
+    # Arrow's maps are lists of pairs.
+    return list(value.items()) if isinstance(value, Mapping) else value

@@ -1,0 +1,357 @@
+"""A table and what can be done with it. Everything is decided in the compiled core; this page only translates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from hudini import _core
+from hudini._arguments import instant_text, metadata_text, name_list, options_text, path_text, refuse
+from hudini.actions import CommitResult
+from hudini.data import Input, as_input, as_keys
+from hudini.errors import TableExists
+from hudini.scan import Scan
+from hudini.schema import Schema, as_schema
+from hudini.streams import Rows
+
+Path = str | os.PathLike[str]
+Options = Mapping[str, Any]
+Names = str | Sequence[str] | None
+
+_HISTORY = {
+    "instant": "string not null",
+    "completed": "string",
+    "action": "string",
+    "operation": "string",
+    "inserted": "long",
+    "updated": "long",
+    "deleted": "long",
+    "files": "long",
+    "bytes": "long",
+    "seconds": "double",
+    "metadata": "map<string,string>",
+}
+_TIMELINE = {
+    "requested": "string not null",
+    "completed": "string",
+    "action": "string not null",
+    "state": "string not null",
+    "operation": "string",
+}
+
+
+def open(
+    path: Path, *, storage_options: Options | None = None, options: Options | None = None, threads: int | None = None
+) -> Table:
+    """Opens the table at `path`, a folder or an object-store URL.
+
+    `storage_options` go to the storage (credentials, endpoint, region); `options` are Apache Hudi's `hoodie.*` keys.
+    Raises `TableNotFound` where there is none.
+
+    >>> table = hudini.open("s3://lake/trips")
+    """
+    return Table(_core.Table.open(path_text(path), options_text(storage_options), options_text(options), threads))
+
+
+def create(
+    path: Path,
+    schema: Any,
+    record_key: Names = None,
+    ordering: Names = None,
+    partition_by: Names = (),
+    table_type: Literal["cow", "mor"] = "cow",
+    *,
+    name: str | None = None,
+    merge_mode: str | None = None,
+    key_generator: str | None = None,
+    table_version: int = 9,
+    options: Options | None = None,
+    storage_options: Options | None = None,
+    exist_ok: bool = False,
+    threads: int | None = None,
+) -> Table:
+    """Creates an empty table.
+
+    Args:
+        path: where; a folder or an object-store URL.
+        schema: a `pyarrow.Schema`, anything with `__arrow_c_schema__`, or a dict of name to type (see `hudini.schema`).
+        record_key: the column or columns that name a row.
+        ordering: the column that says which of two rows with one key is newer, such as an event time.
+        partition_by: the columns that say which folder a row goes to.
+        table_type: `"cow"` (copy on write: quick reads) or `"mor"` (merge on read: quick writes).
+        name: the table's name; by default the last part of the path.
+        merge_mode: how rows with one key are merged; by default by event time with an `ordering`, else by commit time.
+        key_generator: Apache Hudi's name of it; by default what the keys ask for.
+        table_version: the version of Hudi's table format.
+        options: Apache Hudi's `hoodie.*` keys.
+        exist_ok: open the table if it is there already, instead of raising `TableExists`.
+
+    >>> schema = {"id": "string not null", "ts": "long", "city": "string"}
+    >>> table = hudini.create("/tmp/trips", schema, record_key="id", ordering="ts")
+    """
+    core = _core.Table.create(
+        path_text(path),
+        as_schema(schema),
+        name_list(record_key, "record_key"),
+        name_list(ordering, "ordering"),
+        name_list(partition_by, "partition_by"),
+        table_type,
+        name,
+        merge_mode,
+        key_generator,
+        table_version,
+        options_text(options),
+        options_text(storage_options),
+        exist_ok,
+        threads,
+    )
+    return Table(core)
+
+
+def is_table(path: Path, *, storage_options: Options | None = None) -> bool:
+    """Whether there is a Hudi table at `path`."""
+    return _core.is_table(path_text(path), options_text(storage_options))
+
+
+def write(
+    path: Path,
+    data: Any,
+    record_key: Names = None,
+    mode: Literal["upsert", "append", "overwrite", "error"] = "upsert",
+    **create_arguments: Any,
+) -> CommitResult:
+    """Writes `data` to the table at `path`, which is created from the data's schema if there is none.
+
+    `mode` is `"upsert"` (rows replace those of the same key), `"append"` (rows are added as they are) or `"error"`
+    (there must be no table yet). `create_arguments` are those of `hudini.create`.
+
+    >>> hudini.write("/tmp/trips", [{"id": "a", "ts": 1}], record_key="id", ordering="ts")
+    """
+    if mode not in ("upsert", "append", "overwrite", "error"):
+        raise ValueError(f'mode is "upsert", "append", "overwrite" or "error", not {mode!r}')
+    refuse("hudini.write", 'mode="overwrite"', given=mode == "overwrite")
+    opening = {key: create_arguments.get(key) for key in ("storage_options", "options", "threads")}
+    source = as_input(data) if not is_table(path, storage_options=opening["storage_options"]) else None
+    if source is not None:
+        table = create(path, source.opened(), record_key, **create_arguments)
+    elif mode == "error":
+        raise TableExists("there is a table already", path=path_text(path), hint='mode="upsert" writes into it')
+    else:
+        table = open(path, **opening)
+    rows_stay_apart = mode == "append" or not table.record_key
+    return (table.insert if rows_stay_apart else table.upsert)(data if source is None else source)
+
+
+class Table:
+    """A handle on one table. It holds no state that could grow old: each read and each write starts from the newest.
+
+    Made by `hudini.open` and `hudini.create`. It is an Arrow stream of the newest rows itself: `pyarrow.table(table)`.
+    """
+
+    def __init__(self, core: _core.Table) -> None:
+        self._core = core
+
+    @property
+    def path(self) -> str:
+        """Where the table is."""
+        return self._core.path
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self._core.name
+
+    @property
+    def version(self) -> int:
+        """The version of Hudi's table format."""
+        return self._core.version
+
+    @property
+    def table_type(self) -> str:
+        """`"cow"` or `"mor"`."""
+        return self._core.table_type
+
+    @property
+    def schema(self) -> Schema:
+        """The newest schema, without the five `_hoodie_` columns."""
+        return Schema(self._core.schema())
+
+    @property
+    def record_key(self) -> list[str]:
+        """The columns that name a row."""
+        return self._core.record_key
+
+    @property
+    def ordering(self) -> list[str]:
+        """The columns that say which of two rows is newer."""
+        return self._core.ordering
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns that say which folder a row goes to."""
+        return self._core.partition_by
+
+    @property
+    def merge_mode(self) -> str:
+        """How rows with one key are merged."""
+        return self._core.merge_mode
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's `hoodie.properties`, read now."""
+        return self._core.properties
+
+    def history(self, limit: int | None = None) -> Rows:
+        """What was done to the table, newest first: a sequence of dicts that is an Arrow stream as well.
+
+        >>> [(row["operation"], row["inserted"]) for row in table.history()]
+        [('upsert', 2), ('bulk_insert', 3)]
+        """
+        return Rows(self._core.history(limit), _HISTORY)
+
+    @property
+    def inspect(self) -> Inspect:
+        """The table's inner state, as tables."""
+        return Inspect(self)
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: str | Sequence[Any] | None = None,
+        as_of: Any = None,
+        mode: Literal["snapshot", "read_optimized"] = "snapshot",
+        meta: bool = True,
+        limit: int | None = None,
+        batch_size: int | None = None,
+        memory_limit: int | str | None = None,
+    ) -> Scan:
+        """The table's rows, newest state or an earlier one. Nothing is read before the result is used.
+
+        Args:
+            columns: only these, in this order.
+            as_of: an instant (`20261121084838673` or shorter), an ISO time, a datetime, a `CommitResult`, or a row of
+                `history()`.
+            mode: `"read_optimized"` leaves out what is not yet compacted in a merge-on-read table.
+            meta: with the five `_hoodie_` columns, which come first.
+            limit: at most so many rows.
+            batch_size: rows in a record batch, at most.
+
+        >>> table.read(columns=["id"], as_of="2026-11-21").to_arrow()
+        """
+        refuse("read", "filter=", given=filter is not None)
+        refuse("read", "memory_limit=", given=memory_limit is not None)
+        names = None if columns is None else name_list(columns, "columns")
+        return Scan(self._core.scan(names, instant_text(as_of), mode, meta, limit, batch_size), self.path)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.read().__arrow_c_stream__(requested_schema)
+
+    def upsert(
+        self,
+        data: Any,
+        *,
+        schema_mode: Literal["evolve", "strict"] = "evolve",
+        options: Options | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> CommitResult:
+        """Inserts the rows with new keys and merges the others into the rows that are there, by the table's merge mode.
+
+        `data` is anything with `__arrow_c_stream__`, a pandas DataFrame, an iterator of record batches or a list of
+        dicts. `metadata` is kept with the commit and shown by `history()`.
+
+        >>> table.upsert([{"id": "a", "ts": 2, "city": "sf"}])
+        CommitResult(upsert 20261121084838673: 0 inserted, 1 updated, 0 deleted; 1 file added, 9.1 kB, 0.02 s)
+        """
+        refuse("upsert", f'schema_mode="{schema_mode}"', given=schema_mode != "evolve")
+        return self._write("upsert", data, options, metadata, idempotency_key)
+
+    def insert(
+        self,
+        data: Any,
+        *,
+        options: Options | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> CommitResult:
+        """Adds the rows as they are: keys that are there already are not looked for."""
+        return self._write("insert", data, options, metadata, idempotency_key)
+
+    def bulk_insert(
+        self,
+        data: Any,
+        *,
+        sort_by: Names = None,
+        curve: Literal["linear", "zorder", "hilbert"] = "linear",
+        options: Options | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> CommitResult:
+        """Adds the rows as they are, into new files: the quickest way to fill a table."""
+        refuse("bulk_insert", "sort_by=", given=sort_by is not None)
+        refuse("bulk_insert", f'curve="{curve}"', given=curve != "linear")
+        return self._write("bulk_insert", data, options, metadata, idempotency_key)
+
+    def delete(
+        self,
+        keys: Any = None,
+        *,
+        where: str | None = None,
+        options: Options | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> CommitResult:
+        """Deletes the rows with these keys, whatever their ordering value.
+
+        `keys` is data with the key columns (in a partitioned table the partition columns too), or a list of key values.
+
+        >>> table.delete(["a", "b"])
+        """
+        refuse("delete", "where=", given=where is not None)
+        if keys is None:
+            raise TypeError("delete() needs keys")
+        source = as_keys(keys, self.record_key, self._core.schema)
+        return self._write("delete", source, options, metadata, idempotency_key)
+
+    def _write(
+        self,
+        operation: str,
+        data: Any,
+        options: Options | None,
+        metadata: Mapping[str, str] | None,
+        idempotency_key: str | None,
+    ) -> CommitResult:
+        refuse(operation, "idempotency_key=", given=idempotency_key is not None)
+        source = data if isinstance(data, Input) else as_input(data, self._core.schema)
+        write: Callable[..., dict[str, Any]] = self._core.write
+        try:
+            return CommitResult.from_core(write(operation, source, options_text(options), metadata_text(metadata)))
+        except Exception as error:
+            if source.failure is not None:
+                # The caller's own iterator failed: that is what happened, not its echo across the stream.
+                raise source.failure from error
+            raise
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __repr__(self) -> str:
+        newest = self._core.history(1)
+        state = f"at {newest[0]['instant']}" if newest else "empty"
+        return f"Table({self.path}, {self.table_type}, version {self.version}, {state})"
+
+
+class Inspect:
+    """The inner state of a table as small tables, for looking and for tests."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def timeline(self, archived: bool = False) -> Rows:
+        """The actions of the active timeline, oldest first: requested, completed, action, state, operation."""
+        refuse("inspect.timeline", "archived=True", given=archived)
+        return Rows(self._table._core.timeline(), _TIMELINE)

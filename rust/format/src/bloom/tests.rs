@@ -1,0 +1,156 @@
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+
+// Texts by BloomFilterFactory of Apache Hudi 1.2.0: 4 entries, rate 0.1, at most 10 entries, keys key-0, key-1, …
+#[rstest]
+#[case::empty(0, "/////wAAAAQBAAAAFAAAAAQAAAAAAAAAAf////8AAAAEAQAAABQAAAA=")]
+#[case::full_row(4, "/////wAAAAQBAAAAFAAAAAQAAAAEAAAAAf////8AAAAEAQAAABS6uQw=")]
+#[case::second_row(5, "/////wAAAAQBAAAAFAAAAAQAAAABAAAAAv////8AAAAEAQAAABS6uQz/////AAAABAEAAAAUGAAI")]
+#[case::all_rows_full(
+    12,
+    "/////wAAAAQBAAAAFAAAAAQAAAAEAAAAA/////8AAAAEAQAAABS6uQz/////AAAABAEAAAAUH2AO/////wAAAAQBAAAAFG9eCw=="
+)]
+#[case::back_to_the_first_row(
+    13,
+    "/////wAAAAQBAAAAFAAAAAQAAAAFAAAAA/////8AAAAEAQAAABS+uQz/////AAAABAEAAAAUH2AO/////wAAAAQBAAAAFG9eCw=="
+)]
+#[case::round_and_round(
+    20,
+    "/////wAAAAQBAAAAFAAAAAQAAAAMAAAAA/////8AAAAEAQAAABT+uw3/////AAAABAEAAAAUX3gO/////wAAAAQBAAAAFG/+Cw=="
+)]
+fn dynamic_filters_grow_like_java(#[case] keys: usize, #[case] text: &str) {
+    let mut filter = BloomFilter::dynamic(4, 0.1, 10).unwrap();
+    (0..keys).for_each(|i| filter.add(&format!("key-{i}")));
+    assert_eq!(filter.to_text(), text);
+    let read = BloomFilter::from_text(BloomKind::DynamicV0, text).unwrap();
+    assert_eq!((read.to_text().as_str(), read.kind()), (text, BloomKind::DynamicV0));
+    assert!((0..keys).all(|i| read.contains(&format!("key-{i}"))));
+    assert_eq!(read.contains("absent"), filter.contains("absent"));
+}
+
+#[test]
+fn a_simple_filter_by_java() {
+    let text = "/////wAAAAQBAAAAFG39AA==";
+    let keys = ["TXN-001", "a", "日本", "id:1,name:Alice"];
+    let mut filter = BloomFilter::simple(4, 0.1).unwrap();
+    keys.iter().for_each(|key| filter.add(key));
+    assert_eq!(filter.to_text(), text);
+    let read = BloomFilter::from_text(BloomKind::Simple, text).unwrap();
+    assert_eq!(read, filter);
+    assert!(keys.iter().all(|key| read.contains(key)));
+    assert!(!read.contains("b"), "row 6d fd 00 leaves no room for it");
+}
+
+/// The footer of the first base files in the golden tables that 0.15.0, 1.0.2 and 1.2.0 wrote with the same 30 keys.
+#[test]
+fn the_footer_of_golden_base_files() {
+    let mut filter = BloomFilter::dynamic(DEFAULT_ENTRIES, DEFAULT_FALSE_POSITIVES, DEFAULT_MAX_ENTRIES).unwrap();
+    (1..=88).step_by(3).for_each(|i| filter.add(&format!("k{i:05}")));
+    let text = filter.to_text();
+    assert_eq!((text.len(), crc32fast::hash(text.as_bytes())), (431_380, 4_057_087_018));
+    assert!(filter.contains("k00088"));
+    assert!(!filter.contains("k00000"));
+}
+
+#[rstest]
+#[case(60_000, 1e-9, 30, 2_587_966)]
+#[case(1, 0.5, 2, 2)]
+#[case(4, 0.1, 4, 20)]
+#[case(100_000, 1e-9, 30, 4_313_277)]
+#[case(100, 1e-3, 10, 1438)]
+#[case(60_000, 1e-6, 20, 1_725_311)]
+#[case(7, 0.9, 1, 2)]
+fn sizes_like_java(#[case] entries: u32, #[case] rate: f64, #[case] hashes: u32, #[case] bits: u32) {
+    assert_eq!(Shape::for_entries(entries, rate).unwrap(), Shape { hashes, bits });
+}
+
+#[rstest]
+#[case("TXN-001", [762_789, 591_431, 1_893_349, 899_664, 868_522])]
+#[case("id:1,name:Alice", [1_821_084, 1_259_695, 2_258_328, 240_278, 789_559])]
+#[case("a", [1_197_742, 96_836, 620_118, 143_505, 376_103])]
+fn first_positions(#[case] key: &str, #[case] expected: [usize; 5]) {
+    let shape = Shape { hashes: 5, bits: 2_587_966 };
+    let bits: Vec<_> = shape.positions(key).map(|(byte, mask)| byte * 8 + mask.trailing_zeros() as usize).collect();
+    assert_eq!(bits, expected);
+}
+
+#[rstest]
+#[case(0, 0.1)]
+#[case(u32::MAX, 0.1)]
+#[case(10, 0.0)]
+#[case(10, 1.0)]
+#[case(10, f64::NAN)]
+#[case(2_000_000_000, 1e-9)]
+fn sizes_that_make_no_filter(#[case] entries: u32, #[case] rate: f64) {
+    assert_eq!(BloomFilter::simple(entries, rate).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
+}
+
+fn header(version: i32, hashes: i32, hash: u8, bits: i32) -> Vec<u8> {
+    [&version.to_be_bytes()[..], &hashes.to_be_bytes(), &[hash], &bits.to_be_bytes()].concat()
+}
+
+#[rstest]
+#[case::old_version(header(0, 4, 1, 8), "version 0")]
+#[case::jenkins(header(-1, 4, 0, 8), "hash 0")]
+#[case::no_bits(header(-1, 4, 1, 0), "0 bits")]
+#[case::no_hashes(header(-1, 0, 1, 8), "0 hashes")]
+#[case::endless_hashing(header(-1, i32::MAX, 1, 8), "2147483647 hashes")]
+#[case::negative(header(-1, 4, 1, -8), "number of bits is -8")]
+#[case::cut(header(-1, 4, 1, i32::MAX), "needs 268435456 bytes, 0 are left")]
+#[case::empty(vec![], "needs 4 bytes")]
+fn damaged_filters_say_what_is_wrong(#[case] bytes: Vec<u8>, #[case] message: &str) {
+    let error = BloomFilter::parse(BloomKind::Simple, &bytes).unwrap_err();
+    assert!(error.to_string().contains(message), "{error}");
+}
+
+#[test]
+fn rows_must_be_there_and_alike() {
+    let whole = BloomFilter::dynamic(4, 0.1, 10).unwrap().to_bytes();
+    let rows_at = 13 + 8;
+    for rows in [0_i32, 2, i32::MAX, -1] {
+        let mut bytes = whole.clone();
+        bytes[rows_at..rows_at + 4].copy_from_slice(&rows.to_be_bytes());
+        assert!(BloomFilter::parse(BloomKind::DynamicV0, &bytes).is_err(), "{rows} rows");
+    }
+    let mut bytes = whole;
+    bytes[rows_at + 4 + 7] = 9;
+    let error = BloomFilter::parse(BloomKind::DynamicV0, &bytes).unwrap_err();
+    assert!(error.message().contains("another size"), "{error}");
+}
+
+#[test]
+fn kinds() {
+    for kind in [BloomKind::Simple, BloomKind::DynamicV0] {
+        assert_eq!(BloomKind::parse(kind.code()).unwrap(), kind);
+    }
+    assert!(BloomKind::parse("CUCKOO").unwrap_err().message().contains("CUCKOO"));
+    assert!(BloomFilter::from_text(BloomKind::Simple, "not base64!").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_key_is_denied(keys in prop::collection::vec("\\PC{0,12}", 0..60), entries in 1_u32..20, max in 0_u32..60) {
+        let mut filter = BloomFilter::dynamic(entries, 0.01, max).unwrap();
+        keys.iter().for_each(|key| filter.add(key));
+        let read = BloomFilter::from_text(filter.kind(), &filter.to_text()).unwrap();
+        prop_assert_eq!(read.to_bytes(), filter.to_bytes());
+        prop_assert!(keys.iter().all(|key| read.contains(key)));
+    }
+
+    #[test]
+    fn any_bytes_parse_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..80), at in 0_usize..40, flip in any::<u8>()) {
+        let mut near_miss = BloomFilter::dynamic(4, 0.1, 10).unwrap().to_bytes();
+        if let Some(byte) = near_miss.get_mut(at) {
+            *byte ^= flip;
+        }
+        for kind in [BloomKind::Simple, BloomKind::DynamicV0] {
+            for bytes in [&bytes, &near_miss] {
+                if let Ok(mut filter) = BloomFilter::parse(kind, bytes) {
+                    filter.add("a");
+                    prop_assert!(filter.contains("a"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The content of delete blocks: keys to delete, with the ordering value each delete competes with.
+//!
+//! ```text
+//! i32 version     3; later ones are read the same way, 1 and 2 are Java serialisations
+//! i32 length      of what follows
+//! Avro array of { recordKey: [null, string], partitionPath: [null, string], orderingVal: union }
+//! ```
+//!
+//! The union is [`OrderingValue`]'s.
+
+use super::block::CONTENT_VERSION;
+use super::ordering::{OrderingValue, Place, read_array, read_ordering, unknown_branch, write_array, write_ordering};
+use crate::wire::{Reader, put_avro_bytes, put_avro_long};
+use crate::{Error, Result};
+
+/// Least bytes of a record: three branch numbers.
+const MIN_RECORD: usize = 3;
+
+/// One key to delete.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeleteRecord {
+    pub key: Option<String>,
+    /// Not looked at when a slice is read.
+    pub partition: Option<String>,
+    pub ordering: OrderingValue,
+}
+
+/// The records of a block's content. `content_offset` is where the content starts in its file, for errors.
+pub fn decode(content: &[u8], content_offset: u64) -> Result<Vec<DeleteRecord>> {
+    let mut reader = Reader::new(content, content_offset);
+    let version = reader.i32("version of a delete block")?;
+    if version < CONTENT_VERSION {
+        return Err(Error::unsupported(format!(
+            "delete block version {version}, a Java serialisation of old releases"
+        ))
+        .at_offset(content_offset)
+        .with_hint("let Apache Hudi compact the table"));
+    }
+    let length = reader.count("length of a delete block")?;
+    let mut payload = reader.slice(length, "records of a delete block")?;
+    read_array(&mut payload, MIN_RECORD, |reader| {
+        let key = read_optional_string(reader, "recordKey")?;
+        let partition = read_optional_string(reader, "partitionPath")?;
+        Ok(DeleteRecord { key, partition, ordering: read_ordering(reader, Place::Alone)? })
+    })
+}
+
+/// Encodes records as the content of a block. Fails for a value that the union has no branch for.
+pub fn encode(records: &[DeleteRecord]) -> Result<Vec<u8>> {
+    let mut payload = Vec::new();
+    write_array(&mut payload, records, |out, record| {
+        write_optional_string(out, record.key.as_deref());
+        write_optional_string(out, record.partition.as_deref());
+        write_ordering(out, &record.ordering, Place::Alone)
+    })?;
+    let length = i32::try_from(payload.len())
+        .map_err(|_| Error::unsupported("the deletes of one log block exceed 2 GiB").with_hint("split them"))?;
+    let mut content = CONTENT_VERSION.to_be_bytes().to_vec();
+    content.extend_from_slice(&length.to_be_bytes());
+    content.append(&mut payload);
+    Ok(content)
+}
+
+fn read_optional_string(reader: &mut Reader<'_>, field: &str) -> Result<Option<String>> {
+    let offset = reader.offset();
+    match reader.avro_long(field)? {
+        0 => Ok(None),
+        1 => Ok(Some(reader.avro_string(field)?.to_owned())),
+        other => Err(unknown_branch(offset, field, other)),
+    }
+}
+
+fn write_optional_string(out: &mut Vec<u8>, value: Option<&str>) {
+    put_avro_long(out, i64::from(value.is_some()));
+    if let Some(value) = value {
+        put_avro_bytes(out, value.as_bytes());
+    }
+}

@@ -1,0 +1,30 @@
+//! Log files: what was written onto a base file since, as a chain of blocks.
+//!
+//! ```text
+//! .<file id>_<instant>.log.<version>_<token>
+//! ┌────────┬───┬─────────┬──────┬─────────┬───┬─────────┬─────────┬───┐┌────────┬───
+//! │ #HUDI# │ L │ version │ kind │ headers │ C │ content │ footers │ T ││ #HUDI# │ …
+//! └────────┴───┴─────────┴──────┴─────────┴───┴─────────┴─────────┴───┘└────────┴───
+//!           ╰───────────────────────── L bytes after L ──────────────╯
+//!  ╰──────────────────── T = L + 6 bytes before T ──────────────╯
+//! ```
+//!
+//! [`scan`] finds the blocks and what damage there is; what a content holds is told by its kind: [`avro_block`] for Avro
+//! and CDC blocks, [`delete`] for deletes; HFile and Parquet blocks hold a whole such file. Which blocks count, and in
+//! which order they merge, is not known here: a block knows its instant, the timeline knows what became of it.
+
+pub mod avro_block;
+pub mod block;
+pub mod delete;
+mod ordering;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use block::{BlockKind, HeaderKey, Headers};
+pub use delete::DeleteRecord;
+pub use ordering::{DECIMAL_SCALE, OrderingValue};
+pub use read::{BlockRef, Scan, Scanned, scan};
+pub use write::{encode_block, rollback_command};

@@ -1,0 +1,325 @@
+//! Avro ↔ Arrow: the one table of types, used for reading and for naming what we write.
+//!
+//! | Avro | Arrow |
+//! |---|---|
+//! | boolean, int, long, float, double | Boolean, Int32, Int64, Float32, Float64 |
+//! | string, enum · bytes · fixed | Utf8 · Binary · FixedSizeBinary |
+//! | decimal | Decimal128 |
+//! | date · time-millis, -micros | Date32 · Time32, Time64 |
+//! | timestamp-* · local-timestamp-* | Timestamp with zone UTC · without |
+//! | array · map · record | List(element) · Map(key_value) · Struct |
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit as ArrowUnit};
+use serde_json::{Value, json};
+
+use super::meta;
+use super::node::{Node, Record, TimeUnit};
+use crate::{Error, Result};
+
+pub const UTC: &str = "UTC";
+
+/// Child names as Parquet's own list and map types have them.
+const LIST_ITEM: &str = "element";
+const MAP_ENTRIES: &str = "key_value";
+
+impl Record {
+    /// The Arrow schema of the rows this schema describes.
+    pub fn to_arrow(&self) -> Result<Schema> {
+        Ok(Schema::new(arrow_fields(self)?))
+    }
+}
+
+fn arrow_fields(record: &Record) -> Result<Fields> {
+    record.fields.iter().map(|f| arrow_field(&f.name, &f.node)).collect()
+}
+
+fn arrow_field(name: &str, node: &Node) -> Result<Field> {
+    let (inner, null) = node.optional().map_err(|e| named(e, name))?;
+    let data_type = arrow_type(inner).map_err(|e| named(e, name))?;
+    Ok(Field::new(name, data_type, null.is_some() || *inner == Node::Null))
+}
+
+fn named(e: Error, column: &str) -> Error {
+    Error::new(e.kind(), format!("column '{column}': {}", e.message()))
+}
+
+fn arrow_type(node: &Node) -> Result<DataType> {
+    Ok(match node {
+        Node::Null => DataType::Null,
+        Node::Boolean => DataType::Boolean,
+        Node::Int => DataType::Int32,
+        Node::Long => DataType::Int64,
+        Node::Float => DataType::Float32,
+        Node::Double => DataType::Float64,
+        Node::String | Node::Enum(_) => DataType::Utf8,
+        Node::Bytes => DataType::Binary,
+        Node::Fixed(size) => DataType::FixedSizeBinary(
+            i32::try_from(*size).map_err(|_| Error::unsupported(format!("a fixed of {size} bytes")))?,
+        ),
+        Node::Date => DataType::Date32,
+        Node::Time(TimeUnit::Millis) => DataType::Time32(ArrowUnit::Millisecond),
+        Node::Time(unit) => DataType::Time64(arrow_unit(*unit)),
+        Node::Timestamp { unit, utc } => DataType::Timestamp(arrow_unit(*unit), utc.then(|| Arc::from(UTC))),
+        Node::Decimal { precision, scale, .. } => DataType::Decimal128(*precision, *scale),
+        Node::Array(item) => DataType::List(Arc::new(arrow_field(LIST_ITEM, item)?)),
+        Node::Map(value) => {
+            let entries =
+                Fields::from(vec![Field::new("key", DataType::Utf8, false), arrow_field("value", value)?]);
+            DataType::Map(Arc::new(Field::new(MAP_ENTRIES, DataType::Struct(entries), false)), false)
+        }
+        Node::Record(record) => DataType::Struct(arrow_fields(record)?),
+        Node::Union(_) => return Err(Error::unsupported("a union inside a union")),
+    })
+}
+
+fn arrow_unit(unit: TimeUnit) -> ArrowUnit {
+    match unit {
+        TimeUnit::Millis => ArrowUnit::Millisecond,
+        TimeUnit::Micros => ArrowUnit::Microsecond,
+        TimeUnit::Nanos => ArrowUnit::Nanosecond,
+    }
+}
+
+/// The table schema that holds rows of `schema` without loss: the types of the table above, small integers widened,
+/// other encodings of the same values made plain, meta columns left out.
+pub fn table_schema(schema: &Schema) -> Result<Schema> {
+    let fields = meta::without_meta(schema);
+    Ok(Schema::new(fields.fields().iter().map(|f| table_field(f)).collect::<Result<Vec<_>>>()?))
+}
+
+fn table_field(field: &Field) -> Result<Field> {
+    if !is_avro_name(field.name()) {
+        return Err(Error::schema(format!(
+            "'{}' cannot be a column name: Apache Hudi takes letters, digits and '_', not starting with a digit",
+            field.name()
+        )));
+    }
+    let data_type = table_type(field.data_type()).map_err(|e| named(e, field.name()))?;
+    Ok(Field::new(field.name(), data_type, field.is_nullable()))
+}
+
+fn table_type(data_type: &DataType) -> Result<DataType> {
+    Ok(match data_type {
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        DataType::Float16 => DataType::Float32,
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => DataType::Binary,
+        DataType::Date64 => DataType::Date32,
+        DataType::Timestamp(_, zone) => {
+            DataType::Timestamp(ArrowUnit::Microsecond, zone.as_ref().map(|_| Arc::from(UTC)))
+        }
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) if *scale < 0 => {
+            return Err(Error::schema(format!("{data_type}: decimals of negative scale")));
+        }
+        DataType::Decimal256(p, s) if *p <= 38 => DataType::Decimal128(*p, *s),
+        DataType::Dictionary(_, values) => table_type(values)?,
+        DataType::RunEndEncoded(_, values) => table_type(values.data_type())?,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => {
+            let inner = table_type(item.data_type())?;
+            DataType::List(Arc::new(Field::new(LIST_ITEM, inner, item.is_nullable())))
+        }
+        DataType::Map(entries, _) => table_map(entries)?,
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|f| table_field(f)).collect::<Result<_>>()?),
+        DataType::Boolean
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Float32
+        | DataType::Float64
+        | DataType::Utf8
+        | DataType::Binary
+        | DataType::Date32
+        | DataType::Decimal128(..) => data_type.clone(),
+        other => return Err(Error::unsupported(format!("the column type {other} has no Hudi type"))),
+    })
+}
+
+fn table_map(entries: &Field) -> Result<DataType> {
+    let DataType::Struct(fields) = entries.data_type() else {
+        return Err(Error::schema("a map without key and value"));
+    };
+    let [key, value] = fields.as_ref() else { return Err(Error::schema("a map without key and value")) };
+    if table_type(key.data_type())? != DataType::Utf8 {
+        return Err(Error::unsupported(format!("map keys of type {}: Avro knows only text", key.data_type())));
+    }
+    let value = Field::new("value", table_type(value.data_type())?, value.is_nullable());
+    let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), value]);
+    Ok(DataType::Map(Arc::new(Field::new(MAP_ENTRIES, DataType::Struct(entries), false)), false))
+}
+
+fn is_avro_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Record name and namespace of a table's rows, as Apache Hudi on Spark derives them from the table name.
+pub fn record_name(table: &str) -> (String, String) {
+    let mut safe = String::with_capacity(table.len());
+    for c in table.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' { safe.push(c) } else { safe.push_str("__") }
+    }
+    (format!("{safe}_record"), format!("hoodie.{safe}"))
+}
+
+/// The JSON text of the Avro schema of `schema` (types of [`table_schema`]), in the attribute order of Apache Hudi.
+/// Meta columns, where present, carry the empty doc that Apache Hudi gives them.
+pub fn avro_text(schema: &Schema, table: &str) -> Result<String> {
+    let (name, namespace) = record_name(table);
+    let full = format!("{namespace}.{name}");
+    Ok(record_json(&name, &namespace, &full, schema.fields())?.to_string())
+}
+
+fn record_json(name: &str, namespace: &str, full: &str, fields: &Fields) -> Result<Value> {
+    let fields = fields.iter().map(|f| field_json(f, full)).collect::<Result<Vec<_>>>()?;
+    Ok(json!({"type": "record", "name": name, "namespace": namespace, "fields": fields}))
+}
+
+fn field_json(field: &Field, parent: &str) -> Result<Value> {
+    let mut out = json!({"name": field.name(), "type": nullable_json(field, parent, field.name())?});
+    if let Some(object) = out.as_object_mut() {
+        if meta::is_meta(field.name()) {
+            object.insert("doc".into(), json!(""));
+        }
+        if field.is_nullable() {
+            object.insert("default".into(), Value::Null);
+        }
+    }
+    Ok(out)
+}
+
+/// `column` names what nested types are called after: items and map values take the name of their column.
+fn nullable_json(field: &Field, parent: &str, column: &str) -> Result<Value> {
+    let inner = type_json(field.data_type(), parent, column)?;
+    Ok(if field.is_nullable() { json!(["null", inner]) } else { inner })
+}
+
+fn type_json(data_type: &DataType, parent: &str, column: &str) -> Result<Value> {
+    Ok(match data_type {
+        DataType::Boolean => json!("boolean"),
+        DataType::Int32 => json!("int"),
+        DataType::Int64 => json!("long"),
+        DataType::Float32 => json!("float"),
+        DataType::Float64 => json!("double"),
+        DataType::Utf8 => json!("string"),
+        DataType::Binary => json!("bytes"),
+        DataType::Date32 => json!({"type": "int", "logicalType": "date"}),
+        DataType::Timestamp(ArrowUnit::Microsecond, Some(_)) => {
+            json!({"type": "long", "logicalType": "timestamp-micros"})
+        }
+        DataType::Timestamp(ArrowUnit::Microsecond, None) => {
+            json!({"type": "long", "logicalType": "local-timestamp-micros"})
+        }
+        DataType::Timestamp(ArrowUnit::Millisecond, Some(_)) => {
+            json!({"type": "long", "logicalType": "timestamp-millis"})
+        }
+        DataType::Timestamp(ArrowUnit::Millisecond, None) => {
+            json!({"type": "long", "logicalType": "local-timestamp-millis"})
+        }
+        DataType::Decimal128(precision, scale) => json!({
+            "type": "fixed", "name": "fixed", "namespace": format!("{parent}.{column}"),
+            "size": decimal_bytes(*precision), "logicalType": "decimal", "precision": precision, "scale": scale,
+        }),
+        DataType::FixedSizeBinary(size) => {
+            json!({"type": "fixed", "name": "fixed", "namespace": format!("{parent}.{column}"), "size": size})
+        }
+        DataType::List(item) => json!({"type": "array", "items": nullable_json(item, parent, column)?}),
+        DataType::Map(entries, _) => {
+            let DataType::Struct(fields) = entries.data_type() else {
+                return Err(Error::schema("a map without key and value"));
+            };
+            let value = fields.get(1).ok_or_else(|| Error::schema("a map without a value"))?;
+            json!({"type": "map", "values": nullable_json(value, parent, column)?})
+        }
+        DataType::Struct(fields) => record_json(column, parent, &format!("{parent}.{column}"), fields)?,
+        other => return Err(Error::unsupported(format!("the column type {other} has no Avro type"))),
+    })
+}
+
+/// The fewest bytes whose two's complement holds every unscaled value of that precision, as Spark sizes them.
+pub fn decimal_bytes(precision: u8) -> usize {
+    let limit = 10_i128.checked_pow(u32::from(precision)).unwrap_or(i128::MAX);
+    (1..16).find(|bytes| limit - 1 <= (1_i128 << (8 * bytes - 1)) - 1).unwrap_or(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested() -> Schema {
+        let item = Field::new("element", DataType::Int64, true);
+        let decimal = Field::new("dd", DataType::Decimal128(10, 2), true);
+        Schema::new(vec![
+            Field::new("id", DataType::Utf8, false),
+            Field::new("price", DataType::Decimal128(20, 0), true),
+            Field::new("ts", DataType::Timestamp(ArrowUnit::Microsecond, Some("UTC".into())), true),
+            Field::new("ar", DataType::List(Arc::new(item)), true),
+            Field::new("st", DataType::Struct(Fields::from(vec![decimal])), true),
+        ])
+    }
+
+    #[test]
+    fn text_has_the_names_apache_hudi_gives() {
+        let text = avro_text(&nested(), "my-tbl").unwrap();
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"type":"record","name":"my__tbl_record","namespace":"hoodie.my__tbl","fields":["#,
+                r#"{"name":"id","type":"string"},"#,
+                r#"{"name":"price","type":["null",{"type":"fixed","name":"fixed","#,
+                r#""namespace":"hoodie.my__tbl.my__tbl_record.price","size":9,"#,
+                r#""logicalType":"decimal","precision":20,"scale":0}],"default":null},"#,
+                r#"{"name":"ts","type":["null",{"type":"long","logicalType":"timestamp-micros"}],"default":null},"#,
+                r#"{"name":"ar","type":["null",{"type":"array","items":["null","long"]}],"default":null},"#,
+                r#"{"name":"st","type":["null",{"type":"record","name":"st","#,
+                r#""namespace":"hoodie.my__tbl.my__tbl_record","fields":[{"name":"dd","type":["null","#,
+                r#"{"type":"fixed","name":"fixed","namespace":"hoodie.my__tbl.my__tbl_record.st.dd","size":5,"#,
+                r#""logicalType":"decimal","precision":10,"scale":2}],"default":null}]}],"default":null}]}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn text_reads_back_as_the_same_schema() {
+        let text = avro_text(&nested(), "t").unwrap();
+        assert_eq!(Record::parse(&text).unwrap().to_arrow().unwrap(), nested());
+    }
+
+    #[test]
+    fn meta_columns_come_first_with_their_doc() {
+        let text = avro_text(&meta::with_meta(&nested()), "t").unwrap();
+        assert!(text.contains(
+            r#""fields":[{"name":"_hoodie_commit_time","type":["null","string"],"doc":"","default":null},"#
+        ));
+    }
+
+    #[test]
+    fn incoming_types_are_widened_or_refused() {
+        let from = |t: DataType| table_schema(&Schema::new(vec![Field::new("c", t, true)]));
+        let to = |t: DataType| from(t).unwrap().field(0).data_type().clone();
+        assert_eq!(to(DataType::Int8), DataType::Int32);
+        assert_eq!(to(DataType::UInt32), DataType::Int64);
+        assert_eq!(to(DataType::Utf8View), DataType::Utf8);
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::LargeUtf8));
+        assert_eq!(to(dictionary), DataType::Utf8);
+        let nanos = DataType::Timestamp(ArrowUnit::Nanosecond, Some("+02:00".into()));
+        assert_eq!(to(nanos), DataType::Timestamp(ArrowUnit::Microsecond, Some("UTC".into())));
+        assert!(from(DataType::UInt64).unwrap_err().to_string().contains("column 'c'"));
+        assert!(from(DataType::Duration(ArrowUnit::Second)).is_err());
+        let odd = Schema::new(vec![Field::new("a b", DataType::Int32, true)]);
+        assert!(table_schema(&odd).is_err());
+    }
+
+    #[test]
+    fn decimal_sizes() {
+        let sizes: Vec<_> = [1, 2, 4, 9, 10, 18, 19, 20, 38].into_iter().map(decimal_bytes).collect();
+        assert_eq!(sizes, [1, 1, 2, 4, 5, 8, 9, 9, 16]);
+    }
+}

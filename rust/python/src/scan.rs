@@ -1,0 +1,62 @@
+//! `Scan`, and splits for processes elsewhere.
+
+use std::sync::Arc;
+
+use hudini_table::bytes_form::BytesForm;
+use hudini_table::scan::{self, DEFAULT_BATCH_ROWS, Split};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrow::{Schema, Stream};
+use crate::errors::released;
+use crate::values;
+
+/// One question to one pinned state.
+#[pyclass(module = "hudini._core", frozen)]
+pub(crate) struct Scan {
+    pub(crate) inner: scan::Scan,
+}
+
+#[pymethods]
+impl Scan {
+    #[getter]
+    fn instant(&self) -> Option<&str> {
+        self.inner.instant()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema(Arc::clone(self.inner.schema()))
+    }
+
+    fn reader(&self, py: Python<'_>) -> PyResult<Stream> {
+        let rows = released(py, || self.inner.read())?;
+        Ok(Stream::new(Arc::clone(self.inner.schema()), rows))
+    }
+
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        released(py, || self.inner.count())
+    }
+
+    fn splits<'py>(&self, py: Python<'py>, target_bytes: Option<u64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let splits = released(py, || self.inner.splits(target_bytes)?.iter().map(BytesForm::to_bytes).collect::<Result<Vec<_>, _>>())?;
+        Ok(splits.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
+
+    fn explain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let plan = released(py, || self.inner.explain())?;
+        values::explanation(py, &plan)
+    }
+}
+
+#[pyfunction]
+pub(crate) fn split_schema(py: Python<'_>, split: Vec<u8>) -> PyResult<Schema> {
+    released(py, || Ok(Schema(Split::from_bytes(&split)?.schema()?)))
+}
+
+#[pyfunction]
+pub(crate) fn read_split(py: Python<'_>, split: Vec<u8>, batch_size: Option<usize>) -> PyResult<Stream> {
+    released(py, || {
+        let split = Split::from_bytes(&split)?;
+        Ok(Stream::new(split.schema()?, split.read(batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1))?))
+    })
+}

@@ -1,0 +1,220 @@
+//! `Table`: open, create, look, write.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+use hudini_table::config::Wishes;
+use hudini_table::context::Context;
+use hudini_table::options::{QueryType, TableType};
+use hudini_table::scan::{self, ScanRequest};
+use hudini_table::write::{self, WriteRequest};
+use hudini_table::{Error, ErrorKind, Location, options};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::action::Action;
+use crate::arrow::{Schema, rows_of, schema_of};
+use crate::errors::{released, to_python};
+use crate::scan::Scan;
+use crate::values::{self, Map};
+
+/// A handle on one table; every call looks at the newest state.
+#[pyclass(module = "hudini._core", frozen)]
+pub(crate) struct Table {
+    inner: hudini_table::Table,
+}
+
+#[pymethods]
+impl Table {
+    #[staticmethod]
+    fn open(py: Python<'_>, path: String, storage_options: Map, options: Map, threads: Option<usize>) -> PyResult<Self> {
+        released(py, move || {
+            let location = Location { url: path, storage_options };
+            let inner = hudini_table::Table::open(location, values::options(options)?, Context::system(threads))?;
+            Ok(Self { inner })
+        })
+    }
+
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of hudini.create, all of them")]
+    fn create(
+        py: Python<'_>,
+        path: String,
+        schema: &Bound<'_, PyAny>,
+        record_key: Vec<String>,
+        ordering: Vec<String>,
+        partition_by: Vec<String>,
+        table_type: String,
+        name: Option<String>,
+        merge_mode: Option<String>,
+        key_generator: Option<String>,
+        table_version: u32,
+        options: Map,
+        storage_options: Map,
+        exist_ok: bool,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let schema = schema_of(schema)?;
+        released(py, move || {
+            let wishes = Wishes {
+                name,
+                table_type: Some(options::TABLE_TYPE.read(&table_type)?),
+                record_key,
+                partition_by,
+                ordering,
+                merge_mode,
+                key_generator,
+                version: Some(table_version),
+            };
+            let options = values::options(options)?;
+            let new = wishes.settle(schema, &options, &path)?;
+            let location = Location { url: path, storage_options };
+            let inner = hudini_table::Table::create(location, &new, options, Context::system(threads), exist_ok)?;
+            Ok(Self { inner })
+        })
+    }
+
+    #[getter]
+    fn path(&self) -> String {
+        self.inner.storage.root().to_owned()
+    }
+
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        released(py, || Ok(self.inner.config()?.name))
+    }
+
+    #[getter]
+    fn version(&self, py: Python<'_>) -> PyResult<u32> {
+        released(py, || Ok(self.inner.config()?.version))
+    }
+
+    #[getter]
+    fn table_type(&self, py: Python<'_>) -> PyResult<&'static str> {
+        released(py, || {
+            Ok(match self.inner.config()?.table_type {
+                TableType::CopyOnWrite => "cow",
+                TableType::MergeOnRead => "mor",
+            })
+        })
+    }
+
+    #[getter]
+    fn record_key(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        released(py, || Ok(self.inner.config()?.record_key))
+    }
+
+    #[getter]
+    fn ordering(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        released(py, || Ok(self.inner.config()?.ordering))
+    }
+
+    #[getter]
+    fn partition_by(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        released(py, || Ok(self.inner.config()?.partition_by))
+    }
+
+    #[getter]
+    fn merge_mode(&self, py: Python<'_>) -> PyResult<&'static str> {
+        released(py, || Ok(self.inner.config()?.merge_mode()?.word()))
+    }
+
+    #[getter]
+    fn properties(&self, py: Python<'_>) -> PyResult<Map> {
+        released(py, || Ok(self.inner.config()?.as_map()))
+    }
+
+    fn schema(&self, py: Python<'_>) -> PyResult<Schema> {
+        released(py, || Ok(Schema(Arc::new(self.inner.schema()?))))
+    }
+
+    fn history<'py>(&self, py: Python<'py>, limit: Option<usize>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let entries = released(py, || self.inner.history(limit))?;
+        entries.iter().map(|entry| values::history_entry(py, entry)).collect()
+    }
+
+    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let lines = released(py, || self.inner.timeline_lines())?;
+        lines
+            .iter()
+            .map(|line| {
+                let out = PyDict::new(py);
+                out.set_item("requested", &line.requested)?;
+                out.set_item("completed", &line.completed)?;
+                out.set_item("action", line.action.name())?;
+                out.set_item("state", line.state.name())?;
+                out.set_item("operation", &line.operation)?;
+                Ok(out)
+            })
+            .collect()
+    }
+
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        as_of: Option<String>,
+        mode: String,
+        meta: bool,
+        limit: Option<usize>,
+        batch_size: Option<usize>,
+    ) -> PyResult<Scan> {
+        released(py, || {
+            let mode: QueryType = options::QUERY_TYPE.read(&mode)?;
+            let request = ScanRequest { columns, as_of, mode, meta, limit, batch_size };
+            Ok(Scan { inner: scan::Scan::plan(&self.inner, request)? })
+        })
+    }
+
+    fn write<'py>(
+        &self,
+        py: Python<'py>,
+        operation: String,
+        data: &Bound<'py, PyAny>,
+        options: Map,
+        metadata: Map,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let reader = rows_of(data)?;
+        let result = released(py, move || {
+            let request = request(&operation, options, metadata, None)?;
+            let schema = reader.schema();
+            write::write(&self.inner, &schema, values::rows(reader), &request)
+        })?;
+        values::commit_result(py, &result)
+    }
+
+    fn begin(
+        &self,
+        py: Python<'_>,
+        operation: String,
+        schema: &Bound<'_, PyAny>,
+        options: Map,
+        metadata: Map,
+        seed: Option<u64>,
+    ) -> PyResult<Action> {
+        let schema = schema_of(schema)?;
+        released(py, move || {
+            let request = request(&operation, options, metadata, seed)?;
+            Ok(Action::new(write::Action::begin(&self.inner, &schema, request)?))
+        })
+    }
+}
+
+fn request(operation: &str, options: Map, metadata: Map, seed: Option<u64>) -> hudini_table::Result<WriteRequest> {
+    Ok(WriteRequest {
+        operation: values::operation(operation)?,
+        options: values::options(options)?,
+        metadata,
+        seed: seed.map(u128::from),
+    })
+}
+
+#[pyfunction]
+pub(crate) fn is_table(py: Python<'_>, path: String, storage_options: Map) -> PyResult<bool> {
+    let storage = released(py, || Location { url: path, storage_options }.open())?;
+    match py.detach(|| hudini_table::config::read_properties(storage.as_ref())) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::TableNotFound => Ok(false),
+        Err(e) => Err(to_python(Error::at_path(e, storage.root()))),
+    }
+}

@@ -1,0 +1,9 @@
+//! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
+
+mod adapt;
+mod parquet_schema;
+mod read;
+mod write;
+
+pub use read::{read, read_bytes};
+pub use write::{BaseFileWriter, WriteOptions, WrittenFile};

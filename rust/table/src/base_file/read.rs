@@ -1,0 +1,132 @@
+//! Base files to record batches, column by column, in ranges.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use bytes::{Buf, Bytes};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::adapt;
+use crate::merge::Batches;
+use crate::storage::Storage;
+use crate::{Error, Result};
+
+/// How much is fetched when a reader asks for "from here on".
+const READ_AHEAD: u64 = 64 * 1024;
+
+/// Opens a base file of a snapshot; what comes out has exactly the schema `wanted`.
+pub fn read(storage: &Arc<dyn Storage>, path: &str, wanted: &SchemaRef, batch_size: usize) -> Result<Batches> {
+    let meta = storage.head(path)?;
+    let meta = meta.ok_or_else(|| {
+        Error::storage("a base file of the snapshot is gone")
+            .at_path(path)
+            .with_hint("it was cleaned, or removed by hand; read a newer state of the table")
+    })?;
+    let file = StoredFile { storage: Arc::clone(storage), path: path.to_owned(), size: meta.size };
+    batches(file, wanted, batch_size, path)
+}
+
+/// The same for a file that lies in memory, as inside a log block.
+pub fn read_bytes(bytes: Bytes, wanted: &SchemaRef, batch_size: usize) -> Result<Batches> {
+    batches(bytes, wanted, batch_size, "a Parquet log block")
+}
+
+fn batches(
+    source: impl ChunkReader + 'static,
+    wanted: &SchemaRef,
+    batch_size: usize,
+    path: &str,
+) -> Result<Batches> {
+    let what = path.to_owned();
+    let broken = move |e: ParquetError| parquet_error(e, &what);
+    // Another writer's Arrow schema in the footer is a hint at best; the Parquet types decide.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options).map_err(&broken)?;
+    let file_schema = builder.schema().clone();
+    adapt::check(&file_schema, wanted).map_err(|e| e.at_path(path))?;
+    let roots = file_schema.fields().iter().enumerate();
+    let roots = roots.filter(|(_, f)| wanted.field_with_name(f.name()).is_ok()).map(|(at, _)| at);
+    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+    let reader = builder.with_projection(mask).with_batch_size(batch_size).build().map_err(&broken)?;
+    let (wanted, what) = (wanted.clone(), path.to_owned());
+    Ok(Box::new(reader.map(move |batch| {
+        let batch: RecordBatch = batch.map_err(|e| Error::corrupt("a base file cannot be read").caused_by(e).at_path(&what))?;
+        adapt::adapt(&batch, &wanted).map_err(|e| e.at_path(&what))
+    })))
+}
+
+/// A failure of storage inside the Parquet reader stays a failure of storage.
+fn parquet_error(e: ParquetError, path: &str) -> Error {
+    match e {
+        ParquetError::External(inner) => match inner.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(other) => Error::storage("reading a base file failed").caused_by(other).at_path(path),
+        },
+        other => Error::corrupt("this is not a readable Parquet file").caused_by(other).at_path(path),
+    }
+}
+
+struct StoredFile {
+    storage: Arc<dyn Storage>,
+    path: String,
+    size: u64,
+}
+
+impl StoredFile {
+    fn fetch(&self, start: u64, length: u64) -> Result<Bytes> {
+        let end = start.checked_add(length).filter(|end| *end <= self.size);
+        let end = end.ok_or_else(|| Error::corrupt(format!("bytes beyond the file's {} are asked for", self.size)))?;
+        let mut parts = self.storage.submit(&self.path, vec![start..end]).wait()?;
+        parts.pop().ok_or_else(|| Error::storage("storage answered with nothing"))
+    }
+}
+
+impl Length for StoredFile {
+    fn len(&self) -> u64 {
+        self.size
+    }
+}
+
+impl ChunkReader for StoredFile {
+    type T = Ahead;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Ahead> {
+        let file = Self { storage: Arc::clone(&self.storage), path: self.path.clone(), size: self.size };
+        Ok(Ahead { file, at: start, buffer: Bytes::new() })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.fetch(start, length as u64).map_err(|e| ParquetError::External(Box::new(e)))
+    }
+}
+
+/// Reads on from a position, a piece at a time.
+struct Ahead {
+    file: StoredFile,
+    at: u64,
+    buffer: Bytes,
+}
+
+impl Read for Ahead {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.buffer.is_empty() {
+            let left = self.file.size.saturating_sub(self.at);
+            let length = left.min(READ_AHEAD);
+            if length == 0 {
+                return Ok(0);
+            }
+            self.buffer = self.file.fetch(self.at, length).map_err(io::Error::other)?;
+            self.at += length;
+        }
+        let count = out.len().min(self.buffer.len());
+        if let Some(head) = out.get_mut(..count) {
+            self.buffer.copy_to_slice(head);
+        }
+        Ok(count)
+    }
+}

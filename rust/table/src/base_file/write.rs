@@ -1,0 +1,226 @@
+//! Record batches to a base file.
+
+use std::io;
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use hudini_format::bloom::{
+    AVRO_SCHEMA_FOOTER, BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter, DEFAULT_FALSE_POSITIVES,
+    DEFAULT_MAX_ENTRIES, MAX_RECORD_KEY_FOOTER, MIN_RECORD_KEY_FOOTER,
+};
+use hudini_format::schema::{avro_text, record_name};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+use serde::{Deserialize, Serialize};
+
+use super::parquet_schema;
+use crate::merge::record_keys;
+use crate::options::{self, Codec, Options};
+use crate::storage::{Put, Storage, Writer};
+use crate::{Error, Result};
+use hudini_format::schema::meta;
+
+/// Footer key and value by which Apache Hudi's Avro readers know a file of theirs.
+const WRITER_MODEL: (&str, &str) = ("writer.model.name", "avro");
+
+/// How a base file is encoded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteOptions {
+    /// As `hoodie.parquet.compression.codec` names it.
+    pub codec: String,
+    pub row_group_bytes: u64,
+    pub page_bytes: u64,
+}
+
+impl WriteOptions {
+    pub fn of(given: &Options) -> Result<Self> {
+        Ok(Self {
+            codec: given.get_or_default(&options::PARQUET_CODEC)?.word().to_owned(),
+            row_group_bytes: given.get_or_default(&options::PARQUET_BLOCK_SIZE)?,
+            page_bytes: given.get_or_default(&options::PARQUET_PAGE_SIZE)?,
+        })
+    }
+
+    fn compression(&self) -> Result<Compression> {
+        let codec = Codec::parse(&self.codec).map_err(|_| Error::option(format!("the codec '{}'", self.codec)))?;
+        Ok(match codec {
+            Codec::Uncompressed => Compression::UNCOMPRESSED,
+            Codec::Snappy => Compression::SNAPPY,
+            Codec::Gzip => Compression::GZIP(GzipLevel::default()),
+            Codec::Lz4Raw => Compression::LZ4_RAW,
+            Codec::Zstd => Compression::ZSTD(ZstdLevel::default()),
+        })
+    }
+}
+
+/// A base file as it lies on storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenFile {
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// Writes one base file; nothing is visible before [`BaseFileWriter::finish`].
+pub struct BaseFileWriter {
+    arrow: ArrowWriter<Sink>,
+    keys: KeySummary,
+    path: String,
+    row_group_bytes: usize,
+}
+
+impl std::fmt::Debug for BaseFileWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BaseFileWriter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl BaseFileWriter {
+    /// `schema` has the meta columns; `expected_rows` sizes the bloom filter.
+    pub fn new(
+        storage: &dyn Storage,
+        path: &str,
+        schema: &Schema,
+        table: &str,
+        options: &WriteOptions,
+        expected_rows: u64,
+    ) -> Result<Self> {
+        let (name, namespace) = record_name(table);
+        let unique = |name: &str| ColumnPath::from(name);
+        let properties = WriterProperties::builder()
+            .set_compression(options.compression()?)
+            .set_created_by(concat!("hudini version ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_data_page_size_limit(usize::try_from(options.page_bytes).unwrap_or(usize::MAX))
+            // Every value differs: a dictionary would be built and thrown away.
+            .set_column_dictionary_enabled(unique(meta::COMMIT_SEQNO), false)
+            .set_column_dictionary_enabled(unique(meta::RECORD_KEY), false)
+            .build();
+        let arrow_options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(true)
+            .with_parquet_schema(parquet_schema::descriptor(schema, &format!("{namespace}.{name}"))?);
+        let sink = Sink { writer: storage.writer(path)?, bytes: 0 };
+        let mut arrow = ArrowWriter::try_new_with_options(sink, schema.clone().into(), arrow_options)
+            .map_err(|e| write_error(e, path))?;
+        arrow.append_key_value_metadata(pair(AVRO_SCHEMA_FOOTER, avro_text(schema, table)?));
+        arrow.append_key_value_metadata(pair(WRITER_MODEL.0, WRITER_MODEL.1.to_owned()));
+        Ok(Self {
+            arrow,
+            keys: KeySummary::new(expected_rows)?,
+            path: path.to_owned(),
+            row_group_bytes: usize::try_from(options.row_group_bytes).unwrap_or(usize::MAX),
+        })
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.keys.add(batch)?;
+        self.arrow.write(batch).map_err(|e| write_error(e, &self.path))?;
+        if self.arrow.in_progress_size() >= self.row_group_bytes {
+            self.arrow.flush().map_err(|e| write_error(e, &self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Completes the file. `before_visible` runs last: when it fails, nothing shows.
+    pub fn finish(mut self, before_visible: impl FnOnce() -> Result<()>) -> Result<WrittenFile> {
+        let rows = self.keys.rows;
+        for (key, value) in self.keys.footer() {
+            self.arrow.append_key_value_metadata(pair(key, value));
+        }
+        let sink = self.arrow.into_inner().map_err(|e| write_error(e, &self.path))?;
+        before_visible()?;
+        match sink.writer.close().map_err(|e| e.at_path(&self.path))? {
+            Put::Done(_) => Ok(WrittenFile { rows, bytes: sink.bytes }),
+            Put::Refused => Err(Error::storage("a base file of this name is there already").at_path(self.path)),
+        }
+    }
+}
+
+fn pair(key: &str, value: String) -> KeyValue {
+    KeyValue::new(key.to_owned(), value)
+}
+
+fn write_error(e: ParquetError, path: &str) -> Error {
+    let external: Option<Error> = match e {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(io) => return from_io(*io, path),
+            Err(other) => return Error::storage("writing a base file failed").caused_by(other).at_path(path),
+        },
+        ref other => Some(Error::internal(format!("Parquet refused to write: {other}"))),
+    };
+    external.unwrap_or_else(|| Error::internal("Parquet refused to write")).at_path(path)
+}
+
+fn from_io(e: io::Error, path: &str) -> Error {
+    match e.into_inner().map(|inner| inner.downcast::<Error>()) {
+        Some(Ok(ours)) => ours.at_path(path),
+        Some(Err(other)) => Error::storage("writing a base file failed").caused_by(other).at_path(path),
+        None => Error::storage("writing a base file failed").at_path(path),
+    }
+}
+
+/// What the footer says of the keys: a filter for look-ups, and their range.
+struct KeySummary {
+    bloom: BloomFilter,
+    range: Option<(String, String)>,
+    rows: u64,
+}
+
+impl KeySummary {
+    fn new(expected_rows: u64) -> Result<Self> {
+        let entries = u32::try_from(expected_rows).unwrap_or(u32::MAX).clamp(1, DEFAULT_MAX_ENTRIES);
+        Ok(Self { bloom: BloomFilter::dynamic(entries, DEFAULT_FALSE_POSITIVES, DEFAULT_MAX_ENTRIES)?, range: None, rows: 0 })
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        for key in record_keys(batch)?.iter().flatten() {
+            self.bloom.add(key);
+            match &mut self.range {
+                None => self.range = Some((key.to_owned(), key.to_owned())),
+                Some((low, _)) if java_less(key, low) => key.clone_into(low),
+                Some((_, high)) if java_less(high, key) => key.clone_into(high),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn footer(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = vec![
+            (BLOOM_FILTER_FOOTER, self.bloom.to_text()),
+            (BLOOM_TYPE_FOOTER, self.bloom.kind().code().to_owned()),
+        ];
+        if let Some((low, high)) = &self.range {
+            pairs.push((MIN_RECORD_KEY_FOOTER, low.clone()));
+            pairs.push((MAX_RECORD_KEY_FOOTER, high.clone()));
+        }
+        pairs
+    }
+}
+
+/// The order of Java's strings: by UTF-16 units, which is that of the bytes except beyond the basic plane.
+fn java_less(a: &str, b: &str) -> bool {
+    if a.is_ascii() && b.is_ascii() { a < b } else { a.encode_utf16().lt(b.encode_utf16()) }
+}
+
+struct Sink {
+    writer: Box<dyn Writer>,
+    bytes: u64,
+}
+
+impl io::Write for Sink {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.writer.write(buffer).map_err(io::Error::other)?;
+        self.bytes += buffer.len() as u64;
+        Ok(buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Signs of life: a pending write may be rolled back only when its writer is dead.
+//!
+//! Two signs, because one is exact and the other is shared. A lock named after the write is held as long as the writer's
+//! process lives, so the next writer of ours knows at once. The heartbeat file is Apache Hudi's sign: it is touched again
+//! and again, and too old a file, or none, means death to everybody else.
+
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::context::ticker::Ticker;
+use crate::options::{self, Options};
+use crate::storage::{LockGuard, Storage};
+use crate::{Error, ErrorKind, Result};
+
+/// A beat comes several times within the interval that others allow for.
+const BEATS_PER_INTERVAL: u64 = 3;
+
+fn heartbeat_path(time: &str) -> String {
+    format!(".hoodie/.heartbeat/{time}")
+}
+
+fn life_lock_path(time: &str) -> String {
+    format!(".hoodie/.locks/{time}.alive")
+}
+
+/// The life of one write, from before its requested file exists.
+#[derive(Debug)]
+pub struct Heart {
+    storage: Arc<dyn Storage>,
+    time: String,
+    guard: Box<dyn LockGuard>,
+    _ticker: Ticker,
+}
+
+impl Heart {
+    /// Callers hold the table's lock.
+    pub fn start(storage: &Arc<dyn Storage>, options: &Options, time: &str) -> Result<Self> {
+        let guard = storage.try_lock(&life_lock_path(time))?;
+        let guard = guard.ok_or_else(|| {
+            Error::new(ErrorKind::CommitConflict, "another writer lives under this instant").at_instant(time)
+        })?;
+        let path = heartbeat_path(time);
+        storage.replace(&path, b"")?;
+        let interval = options.get_or_default(&options::HEARTBEAT_INTERVAL_MS)?;
+        let beating = Arc::clone(storage);
+        // A missed beat is no failure: others allow for several.
+        let ticker = Ticker::start(interval / BEATS_PER_INTERVAL, move || drop(beating.replace(&path, b"")));
+        Ok(Self { storage: Arc::clone(storage), time: time.to_owned(), guard, _ticker: ticker })
+    }
+
+    /// Whether nobody can have taken us for dead.
+    pub fn stands(&self) -> Result<bool> {
+        Ok(self.guard.still_held()? && self.storage.head(&heartbeat_path(&self.time))?.is_some())
+    }
+
+    /// Ends the life in good order, after the write has completed or was rolled back.
+    pub fn stop(self) -> Result<()> {
+        forget(self.storage.as_ref(), &self.time)
+    }
+}
+
+/// Whether the writer of a pending instant is dead.
+pub fn is_dead(storage: &dyn Storage, context: &Context, options: &Options, time: &str) -> Result<bool> {
+    let life_lock = life_lock_path(time);
+    if storage.head(&life_lock)?.is_some() {
+        return Ok(storage.try_lock(&life_lock)?.is_some());
+    }
+    let Some(heartbeat) = storage.head(&heartbeat_path(time))? else { return Ok(true) };
+    let interval = options.get_or_default(&options::HEARTBEAT_INTERVAL_MS)?;
+    let misses = options.get_or_default(&options::HEARTBEAT_MISSES)?;
+    let allowed = i64::try_from(interval.saturating_mul(u64::from(misses))).unwrap_or(i64::MAX);
+    Ok(context.clock.now_ms() - heartbeat.modified_ms > allowed)
+}
+
+/// Removes what a life leaves on storage.
+pub(crate) fn forget(storage: &dyn Storage, time: &str) -> Result<()> {
+    storage.delete(&heartbeat_path(time))?;
+    storage.delete(&life_lock_path(time)).map(drop)
+}

@@ -1,0 +1,12 @@
+//! Many writers on one table: who holds the lock, who is alive, which files an unfinished write has begun.
+
+mod conflict;
+mod heart;
+mod lock;
+mod markers;
+
+pub use conflict::{Touched, check as check_conflicts};
+pub(crate) use heart::forget;
+pub use heart::{Heart, is_dead};
+pub use lock::table_lock;
+pub use markers::{MarkerKind, Marked, create as create_marker, delete_all as delete_markers, list as list_markers};

@@ -1,0 +1,213 @@
+//! Making a table: its folders, then its properties as Apache Hudi 1.2 writes them.
+
+use arrow_schema::Schema;
+use hudini_format::key::Generator;
+use hudini_format::properties::{Properties, java_date, table_checksum};
+use hudini_format::schema;
+
+use super::store::{FILE, iso, read_properties};
+use super::{Buckets, HOODIE, WRITABLE_VERSION, keys};
+use crate::context::Context;
+use crate::options::{self, MergeMode, Options, TableType};
+use crate::storage::{Put, Storage};
+use crate::{Error, ErrorKind, Result};
+
+/// What a new table shall be.
+#[derive(Debug, Clone)]
+pub struct NewTable {
+    pub name: String,
+    pub table_type: TableType,
+    /// Of the rows, in any Arrow types that a table can hold.
+    pub schema: Schema,
+    pub record_key: Vec<String>,
+    pub partition_by: Vec<String>,
+    pub ordering: Vec<String>,
+    pub merge_mode: Option<MergeMode>,
+    pub hive_style: bool,
+    pub url_encode: bool,
+    pub buckets: Buckets,
+}
+
+/// Buckets of each partition of a new table, unless it is told another number. Apache Hudi's 256 suit tables of many
+/// gigabytes a partition; the count is stored, so that nobody has to agree on a default.
+const DEFAULT_BUCKETS: u32 = 4;
+
+/// What a caller says of a new table; what is left out comes from the options, or from the rules.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    pub name: Option<String>,
+    pub table_type: Option<TableType>,
+    pub record_key: Vec<String>,
+    pub partition_by: Vec<String>,
+    pub ordering: Vec<String>,
+    pub merge_mode: Option<String>,
+    pub key_generator: Option<String>,
+    pub version: Option<u32>,
+}
+
+impl Wishes {
+    /// Settles what the table shall be. `url` names it where nothing else does.
+    pub fn settle(self, schema: Schema, options: &Options, url: &str) -> Result<NewTable> {
+        let or_option = |given: Vec<String>, option| -> Result<Vec<String>> {
+            if given.is_empty() { Ok(options.get(option)?.unwrap_or_default()) } else { Ok(given) }
+        };
+        if let Some(version) = self.version.filter(|v| *v != WRITABLE_VERSION) {
+            return Err(Error::unsupported(format!("creating a table of version {version}"))
+                .with_hint(format!("hudini writes version {WRITABLE_VERSION}")));
+        }
+        options.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
+        options.get(&options::BUCKET_ENGINE)?;
+        let record_key = or_option(self.record_key, &options::RECORD_KEY)?;
+        let partition_by = or_option(self.partition_by, &options::PARTITION_FIELDS)?;
+        let merge_mode = match self.merge_mode {
+            Some(word) => Some(options::MERGE_MODE.read(&word)?),
+            None => options.get(&options::MERGE_MODE)?,
+        };
+        let generator = match self.key_generator {
+            Some(word) => Some(options::KEY_GENERATOR.read(&word)?),
+            None => options.get(&options::KEY_GENERATOR)?,
+        };
+        let fitting = Generator::infer(record_key.len(), partition_by.len());
+        if let Some(generator) = generator.filter(|g| *g != fitting) {
+            return Err(Error::option(format!(
+                "the key generator {} does not fit {} key and {} partition fields",
+                generator.type_name(),
+                record_key.len(),
+                partition_by.len()
+            ))
+            .with_hint(format!("{} does", fitting.type_name())));
+        }
+        let hash_fields = options.get(&options::HASH_FIELDS)?.unwrap_or_default();
+        Ok(NewTable {
+            name: match self.name {
+                Some(name) => name,
+                None => options.get(&options::TABLE_NAME)?.unwrap_or_else(|| last_part(url).to_owned()),
+            },
+            table_type: match self.table_type {
+                Some(table_type) => table_type,
+                None => options.get_or_default(&options::TABLE_TYPE)?,
+            },
+            schema,
+            ordering: or_option(self.ordering, &options::ORDERING_FIELDS)?,
+            merge_mode,
+            hive_style: options.get_or_default(&options::HIVE_STYLE)?,
+            url_encode: options.get_or_default(&options::URL_ENCODE)?,
+            buckets: Buckets {
+                count: options.get(&options::BUCKET_COUNT)?.unwrap_or(DEFAULT_BUCKETS),
+                hash_fields: if hash_fields.is_empty() { record_key.clone() } else { hash_fields },
+            },
+            record_key,
+            partition_by,
+        })
+    }
+}
+
+fn last_part(url: &str) -> &str {
+    url.trim_end_matches('/').rsplit('/').next().unwrap_or(url)
+}
+
+/// Makes the table; `false` if there is one already, which stays as it is.
+pub fn create(storage: &dyn Storage, context: &Context, table: &NewTable) -> Result<bool> {
+    let properties = table.properties()?;
+    match read_properties(storage) {
+        Ok(_) => return Ok(false),
+        Err(e) if e.kind() == ErrorKind::TableNotFound => {}
+        Err(e) => return Err(e),
+    }
+    for dir in ["timeline/history", ".temp", ".schema", ".aux/.bootstrap/.partitions", ".aux/.bootstrap/.fileids"] {
+        storage.make_dir(&format!("{HOODIE}/{dir}"))?;
+    }
+    let now = context.clock.now_ms();
+    let bytes = properties.to_bytes(&format!("Properties saved on {}", iso(now)), &java_date(now));
+    Ok(matches!(storage.create(FILE, &bytes)?, Put::Done(_)))
+}
+
+impl NewTable {
+    /// The mode by which rows are merged: as told, or by whether there is something to order by.
+    pub fn effective_merge_mode(&self) -> MergeMode {
+        let by_ordering = if self.ordering.is_empty() { MergeMode::CommitTime } else { MergeMode::EventTime };
+        self.merge_mode.unwrap_or(by_ordering)
+    }
+
+    fn properties(&self) -> Result<Properties> {
+        let table_schema = schema::table_schema(&self.schema)?;
+        self.check(&table_schema)?;
+        let generator = Generator::infer(self.record_key.len(), self.partition_by.len());
+        let version = WRITABLE_VERSION.to_string();
+        let mut properties = Properties::new();
+        let mut set = |key: &str, value: &str| properties.set(key, value);
+        set(keys::NAME, &self.name);
+        set(keys::TYPE, self.table_type.word());
+        set(keys::VERSION, &version);
+        set(keys::INITIAL_VERSION, &version);
+        set(keys::LAYOUT, "2");
+        set(keys::TIMELINE_PATH, "timeline");
+        set(keys::HISTORY_PATH, "history");
+        set(keys::ARCHIVE_FOLDER, "history");
+        set(keys::TIMEZONE, "UTC");
+        set(keys::RECORD_KEY, &self.record_key.join(","));
+        if !self.partition_by.is_empty() {
+            set(keys::PARTITION, &self.partition_by.join(","));
+        }
+        if !self.ordering.is_empty() {
+            set(keys::ORDERING, &self.ordering.join(","));
+        }
+        set(keys::MERGE_MODE, self.effective_merge_mode().word());
+        set(keys::KEY_GENERATOR_TYPE, generator.type_name());
+        set(keys::HIVE_STYLE, bool_text(self.hive_style));
+        set(keys::URL_ENCODE, bool_text(self.url_encode));
+        set(keys::DROP_PARTITION_COLUMNS, "false");
+        set(keys::META_FIELDS, "true");
+        set(keys::BASE_FORMAT, "PARQUET");
+        set(keys::TABLE_FORMAT, "native");
+        set(keys::CDC, "false");
+        set("hoodie.partition.metafile.use.base.format", "false");
+        set("hoodie.table.multiple.base.file.formats.enable", "false");
+        set(keys::CREATE_SCHEMA, &schema::avro_text(&table_schema, &self.name)?);
+        set(keys::INDEX_TYPE, "BUCKET");
+        set(keys::BUCKET_ENGINE, "SIMPLE");
+        set(keys::BUCKET_COUNT, &self.buckets.count.to_string());
+        set(keys::HASH_FIELDS, &self.buckets.hash_fields.join(","));
+        set(keys::CHECKSUM, &table_checksum(None, &self.name).to_string());
+        Ok(properties)
+    }
+
+    fn check(&self, schema: &Schema) -> Result<()> {
+        if self.name.trim().is_empty() {
+            return Err(Error::option("a table needs a name"));
+        }
+        if self.record_key.is_empty() {
+            return Err(Error::unsupported("a table without record key fields")
+                .with_hint("name the columns that identify a row: record_key=\"id\""));
+        }
+        for (what, fields) in [
+            ("record key", &self.record_key),
+            ("partition", &self.partition_by),
+            ("ordering", &self.ordering),
+            ("hash", &self.buckets.hash_fields),
+        ] {
+            for field in fields {
+                if schema.field_with_name(field).is_err() {
+                    return Err(Error::schema(format!("the {what} column '{field}' is not in the schema"))
+                        .with_hint(format!("columns: {}", column_names(schema))));
+                }
+            }
+        }
+        if let Some(field) = self.buckets.hash_fields.iter().find(|f| !self.record_key.contains(f)) {
+            return Err(Error::option(format!("the bucket hash field '{field}' is not part of the record key")));
+        }
+        if self.merge_mode == Some(MergeMode::EventTime) && self.ordering.is_empty() {
+            return Err(Error::option("EVENT_TIME_ORDERING needs an ordering column"));
+        }
+        Ok(())
+    }
+}
+
+fn bool_text(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+fn column_names(schema: &Schema) -> String {
+    let names: Vec<_> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    names.join(", ")
+}

@@ -1,0 +1,81 @@
+//! `hoodie.properties` on storage: the one file of a table that is rewritten in place, with a backup to fall back to.
+
+use hudini_format::properties::{Properties, java_date};
+use hudini_format::instant::format_time;
+
+use super::{HOODIE, keys};
+use crate::context::Context;
+use crate::storage::Storage;
+use crate::{Error, ErrorKind, Result};
+
+pub(super) const FILE: &str = ".hoodie/hoodie.properties";
+const BACKUP: &str = ".hoodie/hoodie.properties.backup";
+
+/// Reads the properties, or their backup where a rewrite was interrupted.
+pub fn read_properties(storage: &dyn Storage) -> Result<Properties> {
+    let mut broken = None;
+    for path in [FILE, BACKUP] {
+        match read(storage, path) {
+            Ok(Some(properties)) => return Ok(properties),
+            Ok(None) => {}
+            Err(e) if e.kind() == ErrorKind::CorruptFile => broken = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(broken.unwrap_or_else(|| {
+        Error::new(ErrorKind::TableNotFound, "there is no Hudi table here: .hoodie/hoodie.properties is missing")
+            .at_path(storage.root())
+    }))
+}
+
+fn read(storage: &dyn Storage, path: &str) -> Result<Option<Properties>> {
+    let Some(bytes) = storage.read(path)? else { return Ok(None) };
+    let parsed = Properties::parse(&bytes).and_then(|p| p.verify_checksum().map(|()| p));
+    parsed.map(Some).map_err(|e| e.at_path(path))
+}
+
+/// Tells readers that there is no metadata table, then removes it.
+///
+/// A writer that does not keep the metadata table must do this under the table's lock before it commits: files that
+/// the metadata table does not list stay invisible to its readers for ever. The order matters, since readers trust the
+/// property alone. Apache Hudi builds the table anew with its next write.
+pub fn clear_metadata_table(storage: &dyn Storage, context: &Context) -> Result<()> {
+    update(storage, context, |properties| {
+        for key in [keys::METADATA_PARTITIONS, keys::METADATA_INFLIGHT] {
+            if properties.get(key).is_some() {
+                properties.set(key, "");
+            }
+        }
+    })?;
+    storage.delete_dir(&format!("{HOODIE}/metadata"))
+}
+
+/// Rewrites the properties so that a reader finds the old ones or the new ones at any moment. Callers hold the lock.
+fn update(storage: &dyn Storage, context: &Context, change: impl FnOnce(&mut Properties)) -> Result<()> {
+    let mut properties = read_properties(storage)?;
+    let now = context.clock.now_ms();
+    let write = |properties: &Properties| {
+        properties.to_bytes(&format!("Updated at {}", iso(now)), &java_date(now))
+    };
+    // Never without a whole copy: a backup left by an interrupted rewrite is written over, not deleted first.
+    storage.replace(BACKUP, &write(&properties))?;
+    change(&mut properties);
+    storage.replace(FILE, &write(&properties))?;
+    storage.delete(BACKUP).map(drop)
+}
+
+/// `2026-11-21T09:25:35.519Z`
+pub(super) fn iso(epoch_ms: i64) -> String {
+    let digits = format_time(epoch_ms, 0);
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+    format!(
+        "{}-{}-{}T{}:{}:{}.{}Z",
+        part(0, 4),
+        part(4, 6),
+        part(6, 8),
+        part(8, 10),
+        part(10, 12),
+        part(12, 14),
+        part(14, 17)
+    )
+}

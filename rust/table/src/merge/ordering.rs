@@ -1,0 +1,269 @@
+//! Ordering values: what decides, in event-time mode, which of two versions of a row wins.
+
+use std::cmp::Ordering;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use hudini_format::log::{DECIMAL_SCALE, OrderingValue};
+
+use crate::{Error, Result};
+
+/// One component of an ordering value, brought to a form in which values of one column compare.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part {
+    /// Before every other value.
+    Null,
+    Bool(bool),
+    /// Ints, longs, dates, timestamps.
+    Integer(i64),
+    /// Floats too: their order is the same.
+    Double(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+    /// Unscaled and scale.
+    Decimal(i128, u32),
+}
+
+/// Component by component, left to right.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OrderingKey(Vec<Part>);
+
+impl OrderingKey {
+    /// `None` where the two are of different kinds, which one table cannot hold.
+    pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
+        for (a, b) in self.0.iter().zip(&other.0) {
+            match a.compare(b)? {
+                Ordering::Equal => {}
+                decided => return Some(decided),
+            }
+        }
+        Some(self.0.len().cmp(&other.0.len()))
+    }
+
+    /// The ordering value that a delete block carries; `None` if it has none and deletes whatever came before it.
+    pub(crate) fn of_delete(value: &OrderingValue) -> Result<Option<Self>> {
+        let parts = match value {
+            OrderingValue::Null | OrderingValue::Int(0) => return Ok(None),
+            OrderingValue::Array(parts) => parts.iter().map(Part::of_value).collect::<Result<_>>()?,
+            single => vec![Part::of_value(single)?],
+        };
+        Ok(Some(Self(parts)))
+    }
+}
+
+impl Part {
+    fn compare(&self, other: &Self) -> Option<Ordering> {
+        Some(match (self, other) {
+            (Self::Null, Self::Null) => Ordering::Equal,
+            (Self::Null, _) => Ordering::Less,
+            (_, Self::Null) => Ordering::Greater,
+            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
+            (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
+            // As Java's Double.compare: -0.0 before 0.0, NaN after everything.
+            (Self::Double(a), Self::Double(b)) => match (a.is_nan(), b.is_nan()) {
+                (false, false) => a.total_cmp(b),
+                (a, b) => a.cmp(&b),
+            },
+            // As Java's String.compareTo: by UTF-16 units.
+            (Self::Text(a), Self::Text(b)) => a.encode_utf16().cmp(b.encode_utf16()),
+            (Self::Bytes(a), Self::Bytes(b)) => a.cmp(b),
+            (Self::Decimal(a, a_scale), Self::Decimal(b, b_scale)) => compare_decimals(*a, *a_scale, *b, *b_scale)?,
+            _ => return None,
+        })
+    }
+
+    fn of_value(value: &OrderingValue) -> Result<Self> {
+        Ok(match value {
+            OrderingValue::Null => Self::Null,
+            OrderingValue::Bool(v) => Self::Bool(*v),
+            OrderingValue::Int(v) | OrderingValue::Date(v) | OrderingValue::LocalDate(v) => {
+                Self::Integer(i64::from(*v))
+            }
+            OrderingValue::Long(v) | OrderingValue::TimeMicros(v) | OrderingValue::TimestampMicros(v) => {
+                Self::Integer(*v)
+            }
+            OrderingValue::Float(v) => Self::Double(f64::from(*v)),
+            OrderingValue::Double(v) => Self::Double(*v),
+            OrderingValue::String(v) => Self::Text(v.clone()),
+            OrderingValue::Bytes(v) => Self::Bytes(v.clone()),
+            OrderingValue::Decimal(v) => Self::Decimal(*v, DECIMAL_SCALE),
+            other => return Err(Error::unsupported(format!("the ordering value {other:?} of a delete"))),
+        })
+    }
+}
+
+/// At the greater of the two scales; where that overflows, the value that does is the greater in magnitude.
+fn compare_decimals(a: i128, a_scale: u32, b: i128, b_scale: u32) -> Option<Ordering> {
+    let scale = a_scale.max(b_scale);
+    let grow = |value: i128, by: u32| 10_i128.checked_pow(by).and_then(|factor| value.checked_mul(factor));
+    match (grow(a, scale - a_scale), grow(b, scale - b_scale)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        (None, _) => Some(a.cmp(&0)),
+        (_, None) => Some(0.cmp(&b)),
+    }
+}
+
+/// The ordering columns of one batch.
+#[derive(Debug)]
+pub(crate) struct OrderingColumns(Vec<ArrayRef>);
+
+impl OrderingColumns {
+    pub(crate) fn of(batch: &RecordBatch, fields: &[String]) -> Result<Self> {
+        let column = |name: &String| {
+            let column = batch.column_by_name(name);
+            column.cloned().ok_or_else(|| Error::schema(format!("the ordering column '{name}' is missing")))
+        };
+        let columns: Vec<_> = fields.iter().map(column).collect::<Result<_>>()?;
+        if let Some((field, column)) = fields.iter().zip(&columns).find(|(_, c)| !is_comparable(c.data_type())) {
+            return Err(Error::unsupported(format!("the ordering column '{field}' of type {}", column.data_type())));
+        }
+        Ok(Self(columns))
+    }
+
+    pub(crate) fn key(&self, row: usize) -> OrderingKey {
+        OrderingKey(self.0.iter().map(|column| part(column.as_ref(), row)).collect())
+    }
+
+    /// The ordering value that a delete of this row carries in a delete block, in the one class that Apache Hudi can
+    /// compare with the column.
+    pub(crate) fn delete_value(&self, row: usize) -> Result<OrderingValue> {
+        match self.0.as_slice() {
+            [] => Ok(OrderingValue::NONE),
+            [single] => wrapped(single.as_ref(), row, false),
+            several => {
+                let parts = several.iter().map(|column| wrapped(column.as_ref(), row, true));
+                Ok(OrderingValue::Array(parts.collect::<Result<_>>()?))
+            }
+        }
+    }
+}
+
+fn is_comparable(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Boolean
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::Utf8
+            | DataType::Binary
+            | DataType::Date32
+            | DataType::Timestamp(TimeUnit::Microsecond | TimeUnit::Millisecond, _)
+            | DataType::Decimal128(..)
+    )
+}
+
+fn part(column: &dyn Array, row: usize) -> Part {
+    if column.is_null(row) {
+        // Apache Hudi's default ordering value is the int 0, which compares with ints alone.
+        return if *column.data_type() == DataType::Int32 { Part::Integer(0) } else { Part::Null };
+    }
+    match column.data_type() {
+        DataType::Boolean => Part::Bool(column.as_boolean().value(row)),
+        DataType::Int32 => Part::Integer(i64::from(column.as_primitive::<Int32Type>().value(row))),
+        DataType::Date32 => Part::Integer(i64::from(column.as_primitive::<Date32Type>().value(row))),
+        DataType::Int64 => Part::Integer(column.as_primitive::<Int64Type>().value(row)),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            Part::Integer(column.as_primitive::<TimestampMicrosecondType>().value(row))
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            Part::Integer(column.as_primitive::<TimestampMillisecondType>().value(row))
+        }
+        DataType::Float32 => Part::Double(f64::from(column.as_primitive::<Float32Type>().value(row))),
+        DataType::Float64 => Part::Double(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Utf8 => Part::Text(column.as_string::<i32>().value(row).to_owned()),
+        DataType::Binary => Part::Bytes(column.as_binary::<i32>().value(row).to_vec()),
+        DataType::Decimal128(_, scale) => {
+            let scale = u32::try_from(*scale).unwrap_or(0);
+            Part::Decimal(column.as_primitive::<Decimal128Type>().value(row), scale)
+        }
+        // `OrderingColumns::of` lets no other type in.
+        _ => Part::Null,
+    }
+}
+
+fn wrapped(column: &dyn Array, row: usize, in_array: bool) -> Result<OrderingValue> {
+    if column.is_null(row) {
+        // Never null: Apache Hudi could not read the file group any more.
+        return Ok(OrderingValue::Int(0));
+    }
+    Ok(match (column.data_type(), part(column, row)) {
+        (DataType::Int32, Part::Integer(v)) => OrderingValue::Int(v as i32),
+        (DataType::Date32, Part::Integer(v)) if in_array => OrderingValue::LocalDate(v as i32),
+        (DataType::Date32, Part::Integer(v)) => OrderingValue::Int(v as i32),
+        (_, Part::Integer(v)) => OrderingValue::Long(v),
+        (DataType::Float32, Part::Double(v)) => OrderingValue::Float(v as f32),
+        (_, Part::Double(v)) => OrderingValue::Double(v),
+        (_, Part::Bool(v)) => OrderingValue::Bool(v),
+        (_, Part::Text(v)) => OrderingValue::String(v),
+        (_, Part::Bytes(v)) => OrderingValue::Bytes(v),
+        (_, Part::Decimal(v, scale)) => {
+            let factor = DECIMAL_SCALE.checked_sub(scale).and_then(|by| 10_i128.checked_pow(by));
+            let scaled = factor.and_then(|factor| v.checked_mul(factor));
+            OrderingValue::Decimal(scaled.ok_or_else(|| {
+                Error::unsupported("a delete ordered by a decimal beyond 15 digits after the point")
+            })?)
+        }
+        (_, Part::Null) => OrderingValue::Int(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use arrow_array::{Int32Array, Int64Array, StringArray};
+
+    fn columns(arrays: Vec<ArrayRef>) -> OrderingColumns {
+        OrderingColumns(arrays)
+    }
+
+    #[test]
+    fn nulls_come_first_except_as_ints() {
+        let longs = columns(vec![Arc::new(Int64Array::from(vec![None, Some(i64::MIN)]))]);
+        assert_eq!(longs.key(0).compare(&longs.key(1)), Some(Ordering::Less));
+        let ints = columns(vec![Arc::new(Int32Array::from(vec![None, Some(-5), Some(0)]))]);
+        assert_eq!(ints.key(0).compare(&ints.key(1)), Some(Ordering::Greater));
+        assert_eq!(ints.key(0).compare(&ints.key(2)), Some(Ordering::Equal));
+    }
+
+    #[test]
+    fn several_fields_compare_left_to_right() {
+        let both = columns(vec![
+            Arc::new(Int64Array::from(vec![5, 5, 6])),
+            Arc::new(StringArray::from(vec!["b", "c", "a"])),
+        ]);
+        assert_eq!(both.key(0).compare(&both.key(1)), Some(Ordering::Less));
+        assert_eq!(both.key(2).compare(&both.key(1)), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn a_delete_of_zero_or_null_has_no_ordering() {
+        assert_eq!(OrderingKey::of_delete(&OrderingValue::Int(0)).unwrap(), None);
+        assert_eq!(OrderingKey::of_delete(&OrderingValue::Null).unwrap(), None);
+        assert!(OrderingKey::of_delete(&OrderingValue::Long(0)).unwrap().is_some());
+    }
+
+    #[test]
+    fn deletes_compare_with_rows_of_their_column() {
+        let longs = columns(vec![Arc::new(Int64Array::from(vec![4]))]);
+        let delete = OrderingKey::of_delete(&longs.delete_value(0).unwrap()).unwrap().unwrap();
+        assert_eq!(delete.compare(&longs.key(0)), Some(Ordering::Equal));
+        let texts = columns(vec![Arc::new(StringArray::from(vec!["4"]))]);
+        assert_eq!(delete.compare(&texts.key(0)), None);
+    }
+
+    #[test]
+    fn decimals_of_different_scales() {
+        assert_eq!(compare_decimals(1234, 2, 12_340, 3), Some(Ordering::Equal));
+        assert_eq!(compare_decimals(i128::MAX, 0, 1, 15), Some(Ordering::Greater));
+        assert_eq!(compare_decimals(1, 15, i128::MIN, 0), Some(Ordering::Greater));
+    }
+}

@@ -1,0 +1,192 @@
+//! The options that hudini follows: one declaration each. Parsing, checks and the reference page come from it.
+
+use hudini_format::key::Generator;
+
+use super::opt::{Honoured, Opt};
+use super::values::{
+    self, BOOLEAN, BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, Operation, QueryType,
+    TableType, Unsupported,
+};
+
+const FIELDS: &str = "field names, between commas";
+
+/// Declares each option as a constant and lists them all, so that none can be declared and forgotten.
+macro_rules! options {
+    ($(
+        $name:ident: $type:ty = $key:literal $(| $other:literal)*;
+        $(default $default:literal;)?
+        values $values:expr, $read:expr;
+        help $help:literal;
+    )+) => {
+        $(
+            #[doc = $help]
+            pub const $name: Opt<$type> = Opt {
+                key: $key,
+                other_names: &[$($other),*],
+                default: options!(@default $($default)?),
+                values: $values,
+                help: $help,
+                read: $read,
+            };
+        )+
+
+        /// All of them, in the order of the reference page.
+        pub(super) static HONOURED: &[&dyn Honoured] = &[$(&$name),+];
+    };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
+}
+
+options! {
+    // The table.
+    PATH: String = "path" | "hoodie.base.path";
+    values "a path or URL", values::text;
+    help "Where the table is. Spark's `load` and `save` set it.";
+
+    TABLE_NAME: String = "hoodie.table.name" | "hoodie.datasource.write.table.name";
+    values "a name", values::text;
+    help "The table's name.";
+
+    TABLE_TYPE: TableType = "hoodie.datasource.write.table.type"
+        | "hoodie.datasource.write.storage.type" | "hoodie.table.type" | "type";
+    default "COPY_ON_WRITE";
+    values TableType::VALUES, TableType::parse;
+    help "How the table keeps updates: in rewritten base files, or in log files that readers merge. `cow` and `mor` do too.";
+
+    TABLE_VERSION: u32 = "hoodie.write.table.version";
+    default "9";
+    values "`9`", values::table_version;
+    help "The table version of a new table. An existing table keeps its own.";
+
+    RECORD_KEY: Vec<String> = "hoodie.datasource.write.recordkey.field"
+        | "hoodie.table.recordkey.fields" | "primaryKey";
+    values FIELDS, values::fields;
+    help "The fields that identify a row.";
+
+    PARTITION_FIELDS: Vec<String> = "hoodie.datasource.write.partitionpath.field" | "hoodie.table.partition.fields";
+    values FIELDS, values::fields;
+    help "The fields whose values name a row's partition. Empty: no partitions.";
+
+    ORDERING_FIELDS: Vec<String> = "hoodie.table.ordering.fields"
+        | "hoodie.datasource.write.precombine.field" | "hoodie.table.precombine.field"
+        | "orderingFields" | "preCombineField";
+    values FIELDS, values::fields;
+    help "The fields that decide which of two rows with one key wins, the greater value first.";
+
+    MERGE_MODE: MergeMode = "hoodie.write.record.merge.mode"
+        | "hoodie.record.merge.mode"
+        | "hoodie.datasource.write.payload.class" | "hoodie.compaction.payload.class"
+        | "hoodie.write.record.merge.strategy.id" | "hoodie.datasource.write.record.merger.strategy"
+        | "hoodie.record.merge.strategy.id" | "hoodie.compaction.record.merger.strategy";
+    values MergeMode::VALUES, values::merge_mode;
+    help "Which of two rows with one key wins: the one with the greater ordering value, or the later one. Not given: by ordering value if there are ordering fields. The payload classes and strategy ids that mean one of the two are taken as well.";
+
+    KEY_GENERATOR: Generator = "hoodie.datasource.write.keygenerator.type"
+        | "hoodie.datasource.write.keygenerator.class"
+        | "hoodie.table.keygenerator.type" | "hoodie.table.keygenerator.class";
+    values values::KEY_GENERATORS, values::key_generator;
+    help "How key and partition path come out of a row. Not given: from the number of key and partition fields. Apache Hudi's class names are taken as well.";
+
+    HIVE_STYLE: bool = "hoodie.datasource.write.hive_style_partitioning";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether partition directories are called `field=value` instead of `value`.";
+
+    URL_ENCODE: bool = "hoodie.datasource.write.partitionpath.urlencode";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether special characters in partition directories are escaped as in a URL.";
+
+    // Writing.
+    OPERATION: Operation = "hoodie.datasource.write.operation";
+    default "upsert";
+    values Operation::VALUES, Operation::parse;
+    help "What a write through the data source does with its rows.";
+
+    INDEX_TYPE: IndexType = "hoodie.index.type";
+    default "BUCKET";
+    values "`BUCKET`", IndexType::parse;
+    help "How a write finds where a key lives. Apache Hudi's other indexes may be named, but a write with one of them is refused.";
+
+    BUCKET_ENGINE: BucketEngine = "hoodie.index.bucket.engine";
+    default "SIMPLE";
+    values BucketEngine::VALUES, BucketEngine::parse;
+    help "How the bucket index divides the keys.";
+
+    BUCKET_COUNT: u32 = "hoodie.bucket.index.num.buckets";
+    default "256";
+    values "a whole number from 1 to 99999999", values::buckets;
+    help "Buckets in each partition. A new table stores it, and it can never change: a key looked for in another bucket would be written twice.";
+
+    HASH_FIELDS: Vec<String> = "hoodie.bucket.index.hash.field";
+    values FIELDS, values::fields;
+    help "The key fields whose values choose the bucket. Not given: all of the record key.";
+
+    COMMIT_METADATA_PREFIX: String = "hoodie.datasource.write.commitmeta.key.prefix";
+    default "_";
+    values "a text", values::text;
+    help "Options whose name starts so go into the commit's metadata as they are.";
+
+    // Files.
+    PARQUET_CODEC: Codec = "hoodie.parquet.compression.codec";
+    default "zstd";
+    values Codec::VALUES, Codec::parse;
+    help "How base files are compressed. Apache Hudi's own default is gzip: larger files, and slower to write.";
+
+    PARQUET_BLOCK_SIZE: u64 = "hoodie.parquet.block.size";
+    default "125829120";
+    values "bytes", values::at_least::<1, u64>;
+    help "The size of a row group in base files.";
+
+    PARQUET_PAGE_SIZE: u64 = "hoodie.parquet.page.size";
+    default "1048576";
+    values "bytes", values::at_least::<1, u64>;
+    help "The size of a page in base files.";
+
+    LOG_BLOCK_FORMAT: LogBlockFormat = "hoodie.logfile.data.block.format";
+    default "avro";
+    values LogBlockFormat::VALUES, LogBlockFormat::parse;
+    help "How log files hold rows.";
+
+    // Other writers.
+    CONCURRENCY_MODE: ConcurrencyMode = "hoodie.write.concurrency.mode";
+    default "OPTIMISTIC_CONCURRENCY_CONTROL";
+    values ConcurrencyMode::VALUES, ConcurrencyMode::parse;
+    help "Whom the writer expects beside itself. hudini always takes the lock and checks for conflicts, so both values do the same.";
+
+    CONFLICT_RETRIES: u32 = "hoodie.write.num.retries.on.conflict.failures";
+    default "4";
+    values "a whole number from 0 on", values::at_least::<0, u32>;
+    help "How often a write starts anew when another writer changed the same files first. Apache Hudi's default is 0.";
+
+    LOCK_WAIT_MS: u64 = "hoodie.write.lock.wait_time_ms";
+    default "60000";
+    values "milliseconds", values::at_least::<0, u64>;
+    help "How long to wait for the table's lock.";
+
+    HEARTBEAT_INTERVAL_MS: u64 = "hoodie.client.heartbeat.interval_in_ms";
+    default "60000";
+    values "milliseconds, from 1000 on", values::at_least::<1000, u64>;
+    help "The longest time between two signs of life of a writer at work.";
+
+    HEARTBEAT_MISSES: u32 = "hoodie.client.heartbeat.tolerable.misses";
+    default "2";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "How many intervals a writer may be silent before its unfinished write is rolled back.";
+
+    // Reading.
+    QUERY_TYPE: QueryType = "hoodie.datasource.query.type" | "hoodie.datasource.view.type";
+    default "snapshot";
+    values QueryType::VALUES, QueryType::parse;
+    help "What a read returns: the newest state of every row, or the base files alone.";
+
+    AS_OF: String = "as.of.instant" | "as_of";
+    values "an instant or an ISO time", values::text;
+    help "Read the table as it stood then.";
+
+    // hudini's own.
+    UNSUPPORTED: Unsupported = "hudini.unsupported";
+    default "error";
+    values Unsupported::VALUES, Unsupported::parse;
+    help "What becomes of options that ask for something hudini leaves undone and that changes no row (a catalogue sync, a callback, metrics, a table service, an index): an error, or one warning.";
+}

@@ -1,0 +1,228 @@
+//! Reading: snapshot → plan → splits → batches.
+//!
+//! A scan is pinned when it is made and can be read again and again. A split is a file slice with all that a process
+//! elsewhere needs to read it.
+
+mod moment;
+mod parallel;
+mod split;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema, SchemaRef};
+use hudini_format::schema::meta;
+
+use crate::config::TableConfig;
+use crate::merge::MergeRule;
+use crate::options::{MergeMode, QueryType};
+use crate::table::Table;
+use crate::timeline::{Snapshot, Timeline, arrow_schema};
+use crate::view::{self, FileSlice};
+use crate::{Error, ErrorKind, Result};
+
+pub use split::{Split, SplitReader};
+
+/// Rows in a batch, unless the caller wants another number.
+pub const DEFAULT_BATCH_ROWS: usize = 8192;
+
+/// What a caller wants to read.
+#[derive(Debug, Clone)]
+pub struct ScanRequest {
+    pub columns: Option<Vec<String>>,
+    /// An instant, or a date and time in the table's zone.
+    pub as_of: Option<String>,
+    pub mode: QueryType,
+    /// Whether the meta columns come first.
+    pub meta: bool,
+    pub limit: Option<usize>,
+    pub batch_size: Option<usize>,
+}
+
+impl Default for ScanRequest {
+    fn default() -> Self {
+        Self { columns: None, as_of: None, mode: QueryType::Snapshot, meta: true, limit: None, batch_size: None }
+    }
+}
+
+/// A pinned read.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    table: Table,
+    request: ScanRequest,
+    snapshot: Snapshot,
+    schema: SchemaRef,
+    rule: MergeRule,
+}
+
+/// What a scan is going to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    pub instant: Option<String>,
+    pub partitions: usize,
+    pub slices: usize,
+    pub base_files: usize,
+    pub base_bytes: u64,
+    pub log_files: usize,
+    pub log_bytes: u64,
+    /// Where the list of files comes from.
+    pub listing: &'static str,
+    pub merged_by: &'static str,
+    pub columns: Vec<String>,
+    pub options_without_effect: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+impl Scan {
+    pub fn plan(table: &Table, request: ScanRequest) -> Result<Self> {
+        let config = table.config()?;
+        config.check_readable()?;
+        let timeline = Timeline::load(table.storage.as_ref(), &config)?;
+        let as_of = request.as_of.as_deref().map(moment::parse).transpose()?;
+        check_exists(&timeline, as_of.as_deref())?;
+        let snapshot = Snapshot::pin(table.storage.as_ref(), &config, &timeline, as_of.as_deref())?;
+        let schema = Arc::new(output_schema(&snapshot, &request)?);
+        let rule = rule(&config)?;
+        Ok(Self { table: table.clone(), request, snapshot, schema, rule })
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The newest instant that the scan sees.
+    pub fn instant(&self) -> Option<&str> {
+        self.snapshot.newest()
+    }
+
+    /// What to read, in parts of about `target_bytes`; without a target, a part for each file slice. A slice is never
+    /// divided.
+    pub fn splits(&self, target_bytes: Option<u64>) -> Result<Vec<Split>> {
+        let mut parts: Vec<Vec<FileSlice>> = Vec::new();
+        let mut filled = 0;
+        for slice in self.slices()? {
+            let bytes = slice.bytes();
+            match parts.last_mut() {
+                Some(part) if target_bytes.is_some_and(|target| filled + bytes <= target) => part.push(slice),
+                _ => {
+                    filled = 0;
+                    parts.push(vec![slice]);
+                }
+            }
+            filled += bytes;
+        }
+        Ok(parts.into_iter().map(|slices| self.split(slices)).collect())
+    }
+
+    fn split(&self, slices: Vec<FileSlice>) -> Split {
+        Split {
+            location: self.table.location.clone(),
+            snapshot: self.snapshot.clone(),
+            columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
+            rule: self.rule.clone(),
+            slices,
+        }
+    }
+
+    fn slices(&self) -> Result<Vec<FileSlice>> {
+        let config = self.table.config()?;
+        let mut slices = view::all_slices(self.table.storage.as_ref(), &config, &self.snapshot)?;
+        if self.request.mode == QueryType::ReadOptimized {
+            slices.retain(|slice| slice.base.is_some());
+            slices.iter_mut().for_each(|slice| slice.logs.clear());
+        }
+        Ok(slices)
+    }
+
+    /// All rows, slice by slice, in an order that does not depend on the number of threads.
+    pub fn read(&self) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+        let batch_size = self.request.batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1);
+        let splits = self.splits(None)?;
+        let rows = parallel::read(&self.table.storage, &self.table.context, splits, batch_size);
+        Ok(match self.request.limit {
+            Some(limit) => Box::new(limited(rows, limit)),
+            None => Box::new(rows),
+        })
+    }
+
+    pub fn count(&self) -> Result<u64> {
+        let mut counted = self.clone();
+        counted.schema = Arc::new(Schema::empty());
+        counted.read()?.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum()
+    }
+
+    pub fn explain(&self) -> Result<Explanation> {
+        let slices = self.slices()?;
+        let partitions: BTreeSet<_> = slices.iter().map(|s| &s.partition).collect();
+        let bases = || slices.iter().filter_map(|s| s.base.as_ref());
+        let logs = || slices.iter().flat_map(|s| &s.logs);
+        Ok(Explanation {
+            instant: self.instant().map(str::to_owned),
+            partitions: partitions.len(),
+            slices: slices.len(),
+            base_files: bases().count(),
+            base_bytes: bases().map(|f| f.size).sum(),
+            log_files: logs().count(),
+            log_bytes: logs().map(|f| f.size).sum(),
+            listing: "storage",
+            merged_by: match (logs().next(), self.rule.by_event_time) {
+                (None, _) => "nothing to merge",
+                (Some(_), true) => "record key, event time",
+                (Some(_), false) => "record key, commit time",
+            },
+            columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
+            options_without_effect: self.table.options.without_effect().to_vec(),
+            warnings: self.table.options.warnings().to_vec(),
+        })
+    }
+}
+
+/// Time travel before the first commit is a mistake, not an empty table.
+fn check_exists(timeline: &Timeline, as_of: Option<&str>) -> Result<()> {
+    let Some(as_of) = as_of else { return Ok(()) };
+    if timeline.commits().next().is_none_or(|first| first.requested.as_str() <= as_of) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::InstantNotFound, format!("the active timeline has no commit at or before {as_of}"))
+        .at_instant(as_of))
+}
+
+fn rule(config: &TableConfig) -> Result<MergeRule> {
+    // A copy-on-write table is merged when it is written; nothing is merged on reading.
+    let mode = if config.is_mor() { config.merge_mode()? } else { MergeMode::CommitTime };
+    Ok(MergeRule::new(mode, &config.ordering))
+}
+
+fn output_schema(snapshot: &Snapshot, request: &ScanRequest) -> Result<Schema> {
+    let user = match &snapshot.schema {
+        Some(text) => arrow_schema(text)?,
+        None => Schema::empty(),
+    };
+    let all = if request.meta { meta::with_meta(&user) } else { user };
+    let Some(names) = &request.columns else { return Ok(all) };
+    let field = |name: &String| -> Result<Arc<Field>> {
+        let found = all.fields().iter().find(|f| f.name() == name);
+        found.cloned().ok_or_else(|| {
+            let known: Vec<_> = all.fields().iter().map(|f| f.name().as_str()).collect();
+            Error::schema(format!("there is no column '{name}'")).with_hint(format!("columns: {}", known.join(", ")))
+        })
+    };
+    Ok(Schema::new(names.iter().map(field).collect::<Result<Vec<_>>>()?))
+}
+
+fn limited(
+    rows: impl Iterator<Item = Result<RecordBatch>>,
+    limit: usize,
+) -> impl Iterator<Item = Result<RecordBatch>> {
+    let mut left = limit;
+    rows.map_while(move |batch| match batch {
+        _ if left == 0 => None,
+        Err(e) => Some(Err(e)),
+        Ok(rows) => {
+            let take = rows.num_rows().min(left);
+            left -= take;
+            Some(Ok(rows.slice(0, take)))
+        }
+    })
+}

@@ -1,0 +1,139 @@
+//! One split: some file slices, read and merged, in the columns that are wanted.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use hudini_format::schema::meta;
+use serde::{Deserialize, Serialize};
+
+use crate::base_file;
+use crate::bytes_form::BytesForm;
+use crate::merge::{self, Batches, MergeRule, SliceMerge};
+use crate::storage::Storage;
+use crate::table::Location;
+use crate::timeline::{Snapshot, arrow_schema};
+use crate::view::FileSlice;
+use crate::{Error, Result};
+
+/// A part of a scan that any process can read on its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    pub(super) location: Location,
+    pub(super) snapshot: Snapshot,
+    pub(super) columns: Vec<String>,
+    pub(super) rule: MergeRule,
+    pub(super) slices: Vec<FileSlice>,
+}
+
+impl BytesForm for Split {
+    const KIND: (u8, &'static str) = (b'R', "split");
+}
+
+impl Split {
+    /// The columns of its rows.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        let all = self.all_columns()?;
+        let fields = self.columns.iter().map(|name| {
+            let field = all.fields().iter().find(|f| f.name() == name);
+            field.cloned().ok_or_else(|| Error::internal(format!("a split of the unknown column '{name}'")))
+        });
+        Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
+    }
+
+    fn all_columns(&self) -> Result<Schema> {
+        let text = self.snapshot.schema.as_deref();
+        let user = text.map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
+        Ok(meta::with_meta(&user))
+    }
+
+    /// Opens the storage itself: for processes elsewhere.
+    pub fn read(&self, batch_size: usize) -> Result<SplitReader> {
+        self.read_on(&self.location.open()?, batch_size)
+    }
+
+    /// Slices are opened one after the other, when their turn comes.
+    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
+        let output = self.schema()?;
+        let (split, storage) = (self.clone(), Arc::clone(storage));
+        let schema = Arc::clone(&output);
+        let rows = self.slices.clone().into_iter().flat_map(move |slice| {
+            let opened = split.open_slice(&storage, &slice, &schema, batch_size);
+            opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+        });
+        Ok(SplitReader { rows: Box::new(rows), output })
+    }
+
+    fn open_slice(
+        &self,
+        storage: &Arc<dyn Storage>,
+        slice: &FileSlice,
+        output: &SchemaRef,
+        batch_size: usize,
+    ) -> Result<Batches> {
+        if slice.logs.is_empty() {
+            return base_rows(storage, slice, output, batch_size);
+        }
+        // What merging needs comes along, and is dropped behind it.
+        let needed = self.merge_schema(output)?;
+        let (changes, _) = merge::read_logs(storage.as_ref(), &self.snapshot, slice, &needed, &self.rule)?;
+        let base = base_rows(storage, slice, &needed, batch_size)?;
+        let merged = SliceMerge::new(base, changes, batch_size);
+        Ok(Box::new(merged.map(|m| m.map(|merged| merged.rows))))
+    }
+
+    /// The wanted columns, the record key, ordering fields, and what marks a row as deleted.
+    fn merge_schema(&self, output: &Schema) -> Result<SchemaRef> {
+        let all = self.all_columns()?;
+        let also = |name: &str| name == meta::RECORD_KEY || name == meta::IS_DELETED;
+        let needed = all.fields().iter().filter(|f| {
+            also(f.name()) || self.rule.ordering.contains(f.name()) || output.field_with_name(f.name()).is_ok()
+        });
+        Ok(Arc::new(Schema::new(needed.cloned().collect::<Vec<_>>())))
+    }
+}
+
+fn base_rows(
+    storage: &Arc<dyn Storage>,
+    slice: &FileSlice,
+    schema: &SchemaRef,
+    batch_size: usize,
+) -> Result<Batches> {
+    match &slice.base {
+        Some(base) => base_file::read(storage, &slice.path(base), schema, batch_size),
+        None => Ok(Box::new(std::iter::empty())),
+    }
+}
+
+/// Rows of one split.
+pub struct SplitReader {
+    rows: Batches,
+    output: SchemaRef,
+}
+
+impl std::fmt::Debug for SplitReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SplitReader").field("schema", &self.output).finish_non_exhaustive()
+    }
+}
+
+impl Iterator for SplitReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.rows.next()?;
+        Some(batch.and_then(|rows| project(&rows, &self.output)))
+    }
+}
+
+fn project(rows: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {
+    if rows.schema().fields() == output.fields() {
+        return Ok(rows.clone());
+    }
+    let column = |name: &String| {
+        rows.column_by_name(name).cloned().ok_or_else(|| Error::internal(format!("column '{name}' was not read")))
+    };
+    let columns = output.fields().iter().map(|f| column(f.name())).collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(output), columns, &options)?)
+}

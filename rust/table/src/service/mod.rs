@@ -1,0 +1,5 @@
+//! What keeps a table healthy.
+
+mod rollback;
+
+pub use rollback::{recover, rollback};

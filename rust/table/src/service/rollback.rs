@@ -1,0 +1,167 @@
+//! Undoing a write that did not complete: its files go, its instant goes, and a rollback instant says so.
+//!
+//! Every step can be repeated, and the order is such that a crash between any two leaves either the victim pending or a
+//! pending rollback that names it; the next writer finishes whichever it finds.
+
+use std::collections::BTreeMap;
+
+use hudini_format::action::{
+    InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest,
+};
+use hudini_format::instant::Action;
+use hudini_format::name::{BaseFileName, LogFileName};
+
+use crate::concurrency::{self, Marked};
+use crate::config::{TableConfig, clear_metadata_table};
+use crate::context::Context;
+use crate::options::Options;
+use crate::storage::Storage;
+use crate::timeline::{self, Instant, Timeline};
+use crate::{Error, Result};
+
+/// Version field of plan and metadata.
+const VERSION: i32 = 1;
+
+/// Rolls back what dead writers left, and finishes rollbacks that were interrupted. Callers hold the table's lock.
+/// Plans of services (compaction, clustering) are nobody's to roll back.
+pub fn recover(storage: &dyn Storage, context: &Context, options: &Options, config: &TableConfig) -> Result<()> {
+    let found = Timeline::load(storage, config)?;
+    for pending in found.pending().filter(|i| i.action == Action::Rollback) {
+        resume(storage, context, config, pending)?;
+    }
+    let found = Timeline::load(storage, config)?;
+    for pending in found.pending().filter(|i| i.action.writes_data() && !i.action.is_service_plan()) {
+        if concurrency::is_dead(storage, context, options, &pending.requested)? {
+            rollback(storage, context, config, &pending.requested)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rolls back one pending write. Callers hold the table's lock and know that the writer is dead, or are the writer.
+pub fn rollback(storage: &dyn Storage, context: &Context, config: &TableConfig, victim: &str) -> Result<()> {
+    let found = Timeline::load(storage, config)?;
+    let Some(instant) = found.find(victim) else { return forget(storage, victim) };
+    if instant.is_completed() {
+        return Err(Error::internal("a completed write must not be rolled back as a failed one").at_instant(victim));
+    }
+    let time = timeline::new_time(context, config, &found)?;
+    let marked = concurrency::list_markers(storage, victim)?;
+    let plan = RollbackPlan {
+        instant_to_rollback: Some(InstantInfo {
+            commit_time: victim.to_owned(),
+            action: instant.action.name().to_owned(),
+        }),
+        rollback_requests: Some(marked.iter().map(|m| request(storage, victim, m)).collect()),
+        version: Some(VERSION),
+    };
+    timeline::request(storage, config, &time, Action::Rollback, &plan.encode()?)?;
+    timeline::to_inflight(storage, config, &time, Action::Rollback, b"")?;
+    execute(storage, context, config, &time, victim, instant.action.name())
+}
+
+/// Goes on with a rollback whose plan stands.
+fn resume(storage: &dyn Storage, context: &Context, config: &TableConfig, pending: &Instant) -> Result<()> {
+    let found = Timeline::load(storage, config)?;
+    let plan = RollbackPlan::decode(&found.requested_bytes(storage, pending)?)
+        .map_err(|e| e.at_instant(&pending.requested))?;
+    let victim = plan.instant_to_rollback;
+    let victim = victim.ok_or_else(|| {
+        Error::corrupt("a rollback plan that does not say what to roll back").at_instant(&pending.requested)
+    })?;
+    if !timeline::inflight_exists(storage, config, &pending.requested, Action::Rollback)? {
+        timeline::to_inflight(storage, config, &pending.requested, Action::Rollback, b"")?;
+    }
+    // Files that Apache Hudi's plan names beside the markers.
+    for path in plan.rollback_requests.iter().flatten().flat_map(|r| &r.files_to_be_deleted) {
+        if let Some(below) = below_root(storage.root(), path) {
+            storage.delete(below)?;
+        }
+    }
+    execute(storage, context, config, &pending.requested, &victim.commit_time, &victim.action)
+}
+
+fn execute(
+    storage: &dyn Storage,
+    context: &Context,
+    config: &TableConfig,
+    time: &str,
+    victim: &str,
+    action: &str,
+) -> Result<()> {
+    let start = context.clock.monotonic_ms();
+    let marked = concurrency::list_markers(storage, victim)?;
+    let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
+    let mut deleted = 0;
+    for file in &marked {
+        let path = file.path();
+        storage.discard_unfinished(&path)?;
+        if storage.delete(&path)? {
+            deleted += 1;
+        }
+        let partition = partitions.entry(file.partition.clone()).or_insert_with(|| RollbackPartitionMetadata {
+            partition_path: file.partition.clone(),
+            rollback_log_files: Some(BTreeMap::new()),
+            log_files_from_failed_commit: Some(BTreeMap::new()),
+            ..RollbackPartitionMetadata::default()
+        });
+        partition.success_delete_files.push(absolute(storage, &path));
+    }
+    // The metadata table may list files of the victim, and hudini does not keep it.
+    let current = TableConfig::load(storage)?;
+    if !current.metadata_partitions().is_empty() {
+        clear_metadata_table(storage, context)?;
+    }
+    let found = Timeline::load(storage, config)?;
+    if let Some(instant) = found.find(victim).filter(|i| !i.is_completed()) {
+        timeline::remove_pending(storage, config, instant)?;
+    }
+    let metadata = RollbackMetadata {
+        start_rollback_time: time.to_owned(),
+        time_taken_in_millis: context.clock.monotonic_ms() - start,
+        total_files_deleted: deleted,
+        commits_rollback: vec![victim.to_owned()],
+        partition_metadata: partitions,
+        version: Some(VERSION),
+        instants_rollback: vec![InstantInfo { commit_time: victim.to_owned(), action: action.to_owned() }],
+    };
+    let completed = timeline::completion_time(context, config, &found, time)?;
+    timeline::complete(storage, config, time, &completed, Action::Rollback, &metadata.encode()?)?;
+    forget(storage, victim)
+}
+
+/// Markers go last: as long as they stand, a repeated rollback finds the same files.
+fn forget(storage: &dyn Storage, victim: &str) -> Result<()> {
+    concurrency::delete_markers(storage, victim)?;
+    concurrency::forget(storage, victim)
+}
+
+fn request(storage: &dyn Storage, victim: &str, marked: &Marked) -> RollbackRequest {
+    let file_id = BaseFileName::parse(&marked.file)
+        .map(|name| name.file_id)
+        .or_else(|| LogFileName::parse(&marked.file).map(|name| name.file_id));
+    RollbackRequest {
+        partition_path: marked.partition.clone(),
+        file_id: Some(file_id.unwrap_or_default()),
+        latest_base_instant: Some(victim.to_owned()),
+        files_to_be_deleted: vec![absolute(storage, &marked.path())],
+        log_blocks_to_be_deleted: Some(BTreeMap::new()),
+    }
+}
+
+/// Plans name files by their whole path, without a scheme.
+fn absolute(storage: &dyn Storage, path: &str) -> String {
+    format!("{}/{path}", without_scheme(storage.root()))
+}
+
+fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
+}
+
+fn below_root<'a>(root: &str, path: &'a str) -> Option<&'a str> {
+    let path = path.strip_prefix("file:").unwrap_or(path);
+    let path = path.strip_prefix(without_scheme(root)).or_else(|| {
+        path.trim_start_matches('/').strip_prefix(without_scheme(root).trim_start_matches('/'))
+    })?;
+    Some(path.trim_start_matches('/')).filter(|p| !p.is_empty())
+}

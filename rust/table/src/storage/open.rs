@@ -1,0 +1,137 @@
+//! From a URL to a store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Storage;
+use super::local::Local;
+use crate::context::Ids;
+use crate::{Error, Result};
+
+/// Opens the store at a URL: `file:///path`, `file:/path` (as Hadoop prints it) or a plain path of the local file
+/// system. In URLs `%xx` stands for a byte; plain paths are taken as they are. `ids` name temporary files.
+pub fn open(url: &str, options: &BTreeMap<String, String>, ids: Arc<dyn Ids>) -> Result<Arc<dyn Storage>> {
+    let path = local_path(url)?;
+    if let Some(key) = options.keys().next() {
+        return Err(Error::option(format!("unknown storage option {key:?}"))
+            .with_hint("the local file system has no options: leave storage_options empty"));
+    }
+    Ok(Arc::new(Local::new(&path, ids)?))
+}
+
+fn local_path(url: &str) -> Result<String> {
+    if let Some(rest) = url.strip_prefix("file:") {
+        return file_url_path(url, rest);
+    }
+    match scheme(url) {
+        Some("memory") => Err(Error::unsupported("memory:// has no store to open by name")
+            .at_path(url)
+            .with_hint("a store in memory belongs to one test: build it there and hand it to the table")),
+        Some(scheme) => Err(Error::unsupported(format!("storage of the scheme {scheme:?} is not supported"))
+            .at_path(url)
+            .with_hint("use a path of the local file system or a file:// URL")),
+        None if url.is_empty() => Err(Error::option("the path is empty")),
+        None => Ok(url.to_owned()),
+    }
+}
+
+fn scheme(url: &str) -> Option<&str> {
+    let (scheme, _) = url.split_once("://")?;
+    let mut letters = scheme.bytes();
+    let first = letters.next().is_some_and(|b| b.is_ascii_alphabetic());
+    let is_scheme = first && letters.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    is_scheme.then_some(scheme)
+}
+
+fn file_url_path(url: &str, rest: &str) -> Result<String> {
+    let path = match rest.strip_prefix("//") {
+        // With an authority: the host, which must be this machine, ends at the next slash.
+        Some(authority) => {
+            let (host, _) = authority.split_once('/').unwrap_or((authority, ""));
+            if !matches!(host, "" | "localhost") {
+                return Err(Error::option(format!("the file URL names another host, {host:?}")).at_path(url));
+            }
+            authority.strip_prefix(host).unwrap_or_default()
+        }
+        None => rest,
+    };
+    if !path.starts_with('/') {
+        return Err(Error::option("a file URL needs an absolute path").at_path(url).with_hint("write file:///path"));
+    }
+    percent_decoded(path).ok_or_else(|| {
+        Error::option("a % in a file URL must be followed by two hex digits, and all of it be UTF-8")
+            .at_path(url)
+            .with_hint("write %25 for the character itself, or give the plain path")
+    })
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut pieces = text.split('%');
+    bytes.extend_from_slice(pieces.next()?.as_bytes());
+    for piece in pieces {
+        let (digits, after) = piece.split_at_checked(2)?;
+        if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return None;
+        }
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(after.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::context::SeededIds;
+    use rstest::rstest;
+
+    fn opened(url: &str, options: &[(&str, &str)]) -> Result<Arc<dyn Storage>> {
+        let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        open(url, &options, Arc::new(SeededIds::new(1)))
+    }
+
+    #[rstest]
+    #[case("/a/b c/%20", "/a/b c/%20")]
+    #[case("/a/b/", "/a/b")]
+    #[case("/", "/")]
+    #[case("file:///a/b%20c/%C3%BC%25", "/a/b c/ü%")]
+    #[case("file:/a/x=1", "/a/x=1")]
+    #[case("file://localhost/a", "/a")]
+    fn local_urls_open(#[case] url: &str, #[case] root: &str) {
+        assert_eq!(opened(url, &[]).unwrap().root(), root);
+    }
+
+    #[test]
+    fn a_relative_path_starts_at_the_working_directory() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(opened("some:dir/t", &[]).unwrap().root(), here.join("some:dir/t").to_str().unwrap());
+    }
+
+    #[rstest]
+    #[case("", ErrorKind::InvalidOption, "empty")]
+    #[case("file://elsewhere/a", ErrorKind::InvalidOption, "elsewhere")]
+    #[case("file:a", ErrorKind::InvalidOption, "absolute")]
+    #[case("file://", ErrorKind::InvalidOption, "absolute")]
+    #[case("file:///a%2", ErrorKind::InvalidOption, "hex")]
+    #[case("file:///a%+1", ErrorKind::InvalidOption, "hex")]
+    #[case("file:///a%ü1", ErrorKind::InvalidOption, "hex")]
+    #[case("file:///a%ff", ErrorKind::InvalidOption, "UTF-8")]
+    #[case("s3://bucket/t", ErrorKind::UnsupportedFeature, "\"s3\"")]
+    #[case("gs://bucket/t", ErrorKind::UnsupportedFeature, "\"gs\"")]
+    #[case("abfss://c@a/t", ErrorKind::UnsupportedFeature, "\"abfss\"")]
+    #[case("memory://t", ErrorKind::UnsupportedFeature, "memory")]
+    fn other_urls_are_refused_by_name(#[case] url: &str, #[case] kind: ErrorKind, #[case] says: &str) {
+        let error = opened(url, &[]).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.message().contains(says), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_storage_option_is_refused_by_name() {
+        let error = opened("/a", &[("endpoint", "x")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+        assert!(error.message().contains("\"endpoint\""), "{error}");
+    }
+}

@@ -1,0 +1,187 @@
+//! A handle on one table: where it is and with what it is used. It caches nothing, so each call sees the newest state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+use hudini_format::instant::{Action, State};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{self, NewTable, TableConfig};
+use crate::context::{Context, SystemIds};
+use crate::options::Options;
+use crate::storage::{self, Storage};
+use crate::timeline::{self, Snapshot, Timeline};
+use crate::{Error, ErrorKind, Result};
+
+/// Where a table is, in a form that travels to other processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    pub url: String,
+    pub storage_options: BTreeMap<String, String>,
+}
+
+impl Location {
+    pub fn open(&self) -> Result<Arc<dyn Storage>> {
+        storage::open(&self.url, &self.storage_options, Arc::new(SystemIds))
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub location: Location,
+    pub storage: Arc<dyn Storage>,
+    pub context: Context,
+    pub options: Options,
+}
+
+/// One line of a table's history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryEntry {
+    pub instant: String,
+    pub completed: String,
+    pub action: Action,
+    pub operation: Option<String>,
+    pub inserted: i64,
+    pub updated: i64,
+    pub deleted: i64,
+    pub files: usize,
+    pub bytes: i64,
+    pub seconds: f64,
+    /// What users attached to the commit.
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Table {
+    /// Opens the table at `location`, which must be one that hudini understands.
+    pub fn open(location: Location, options: Options, context: Context) -> Result<Self> {
+        let storage = location.open()?;
+        let table = Self { location, storage, context, options };
+        table.config()?;
+        Ok(table)
+    }
+
+    /// Makes a table and opens it.
+    pub fn create(
+        location: Location,
+        new: &NewTable,
+        options: Options,
+        context: Context,
+        exist_ok: bool,
+    ) -> Result<Self> {
+        let storage = location.open()?;
+        let made = config::create(storage.as_ref(), &context, new)?;
+        if !made && !exist_ok {
+            return Err(Error::new(ErrorKind::TableExists, "there is a Hudi table here already")
+                .at_path(storage.root())
+                .with_hint("open it, or pass exist_ok=True"));
+        }
+        let table = Self { location, storage, context, options };
+        table.config()?;
+        Ok(table)
+    }
+
+    /// The table's properties as they stand now.
+    pub fn config(&self) -> Result<TableConfig> {
+        TableConfig::load(self.storage.as_ref())
+    }
+
+    /// The active timeline as it stands now.
+    pub fn timeline(&self) -> Result<Timeline> {
+        Timeline::load(self.storage.as_ref(), &self.config()?)
+    }
+
+    /// The newest state, or the state as of an instant.
+    pub fn snapshot(&self, as_of: Option<&str>) -> Result<Snapshot> {
+        let config = self.config()?;
+        let timeline = Timeline::load(self.storage.as_ref(), &config)?;
+        Snapshot::pin(self.storage.as_ref(), &config, &timeline, as_of)
+    }
+
+    /// The columns of the table's rows, without the meta columns.
+    pub fn schema(&self) -> Result<Schema> {
+        match self.snapshot(None)?.schema {
+            Some(text) => timeline::arrow_schema(&text),
+            None => Ok(Schema::empty()),
+        }
+    }
+
+    /// Completed actions, newest first.
+    pub fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+        let timeline = self.timeline()?;
+        let newest_first = timeline.completed().rev().take(limit.unwrap_or(usize::MAX));
+        newest_first.map(|instant| self.history_entry(&timeline, instant)).collect()
+    }
+
+    /// Every instant of the active timeline, oldest first.
+    pub fn timeline_lines(&self) -> Result<Vec<TimelineLine>> {
+        let timeline = self.timeline()?;
+        let operation = |instant: &timeline::Instant| -> Result<Option<String>> {
+            if !(instant.is_completed() && instant.action.writes_data()) {
+                return Ok(None);
+            }
+            let metadata = timeline.commit_metadata(self.storage.as_ref(), instant)?;
+            Ok(metadata.operation_type.map(|operation| operation.to_lowercase()))
+        };
+        let line = |instant: &timeline::Instant| {
+            Ok(TimelineLine {
+                requested: instant.requested.clone(),
+                completed: instant.completed.clone(),
+                action: instant.action,
+                state: instant.state,
+                operation: operation(instant)?,
+            })
+        };
+        timeline.instants.iter().map(line).collect()
+    }
+
+    fn history_entry(&self, timeline: &Timeline, instant: &timeline::Instant) -> Result<HistoryEntry> {
+        let completed = instant.completed.clone().unwrap_or_default();
+        let mut entry = HistoryEntry {
+            seconds: seconds_between(&instant.requested, &completed),
+            instant: instant.requested.clone(),
+            completed,
+            action: instant.action,
+            operation: None,
+            inserted: 0,
+            updated: 0,
+            deleted: 0,
+            files: 0,
+            bytes: 0,
+            metadata: BTreeMap::new(),
+        };
+        if instant.action.writes_data() {
+            let metadata = timeline.commit_metadata(self.storage.as_ref(), instant)?;
+            for stat in metadata.write_stats() {
+                entry.inserted += stat.num_inserts.unwrap_or(0);
+                entry.updated += stat.num_update_writes.unwrap_or(0);
+                entry.deleted += stat.num_deletes.unwrap_or(0);
+                entry.files += 1;
+                entry.bytes += stat.file_size_in_bytes.unwrap_or(0);
+            }
+            entry.operation = metadata.operation_type.map(|operation| operation.to_lowercase());
+            entry.metadata = metadata.extra_metadata.unwrap_or_default();
+            entry.metadata.remove(hudini_format::action::SCHEMA_KEY);
+        }
+        Ok(entry)
+    }
+}
+
+/// One instant of the timeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineLine {
+    pub requested: String,
+    pub completed: Option<String>,
+    pub action: Action,
+    pub state: State,
+    pub operation: Option<String>,
+}
+
+/// Both in one zone, so the zone does not matter.
+fn seconds_between(requested: &str, completed: &str) -> f64 {
+    use hudini_format::instant::parse_time;
+    match (parse_time(requested, 0), parse_time(completed, 0)) {
+        (Ok(start), Ok(end)) => (end - start) as f64 / 1000.0,
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,186 @@
+//! The table's history of actions, and the moments at which it is read and extended.
+//!
+//! Two clocks run through it. *Requested* times order log files, name base files and answer time travel; *completion*
+//! times say which file slice a log belongs to and what an incremental range holds. Both compare as texts.
+
+mod snapshot;
+mod times;
+mod transitions;
+
+use std::collections::BTreeMap;
+
+use hudini_format::action::CommitMetadata;
+use hudini_format::instant::{Action, InstantFile, Layout, State};
+
+use crate::config::TableConfig;
+use crate::storage::{Entry, Storage};
+use crate::{Error, Result};
+
+pub(crate) use snapshot::arrow_schema;
+pub use snapshot::{PendingCompaction, Snapshot};
+pub use times::{completion_time, new_time};
+pub use transitions::{complete, inflight_exists, remove_pending, request, to_inflight};
+
+/// One action, in the highest state that storage shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instant {
+    pub requested: String,
+    /// Set once completed; layout 1 has no completion time, and its requested time stands in.
+    pub completed: Option<String>,
+    /// The name under which it is pending; a compaction that completed is a commit here.
+    pub action: Action,
+    pub state: State,
+    /// File names of its states, in the order of states.
+    pub files: Vec<String>,
+}
+
+impl Instant {
+    pub fn is_completed(&self) -> bool {
+        self.state == State::Completed
+    }
+
+    /// The file of the highest state.
+    fn newest_file(&self) -> Option<&str> {
+        self.files.last().map(String::as_str)
+    }
+}
+
+/// The active timeline, oldest request first.
+#[derive(Debug, Clone)]
+pub struct Timeline {
+    pub dir: String,
+    pub layout: Layout,
+    pub instants: Vec<Instant>,
+}
+
+impl Timeline {
+    pub fn load(storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
+        let dir = config.timeline_dir();
+        let names = storage.list(&dir)?.into_iter().filter_map(|entry| match entry {
+            Entry::File { name, .. } => Some(name),
+            Entry::Dir { .. } => None,
+        });
+        Ok(Self { instants: instants_of(names, config.layout), layout: config.layout, dir })
+    }
+
+    /// Completed actions, by requested time.
+    pub fn completed(&self) -> impl DoubleEndedIterator<Item = &Instant> {
+        self.instants.iter().filter(|i| i.is_completed())
+    }
+
+    pub fn pending(&self) -> impl DoubleEndedIterator<Item = &Instant> {
+        self.instants.iter().filter(|i| !i.is_completed())
+    }
+
+    /// Completed actions that wrote or replaced data files.
+    pub fn commits(&self) -> impl DoubleEndedIterator<Item = &Instant> {
+        self.completed().filter(|i| i.action.writes_data())
+    }
+
+    pub fn find(&self, requested: &str) -> Option<&Instant> {
+        self.instants.iter().find(|i| i.requested == requested)
+    }
+
+    /// The greatest time that any file name here mentions.
+    pub fn newest_time(&self) -> Option<&str> {
+        self.instants
+            .iter()
+            .flat_map(|i| std::iter::once(i.requested.as_str()).chain(i.completed.as_deref()))
+            .max()
+    }
+
+    /// What a completed commit says.
+    pub fn commit_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<CommitMetadata> {
+        let bytes = self.read(storage, instant, instant.newest_file())?;
+        let path = || format!("{}/{}", self.dir, instant.newest_file().unwrap_or_default());
+        CommitMetadata::decode(&bytes).map_err(|e| e.at_path(path()).at_instant(&instant.requested))
+    }
+
+    /// The plan in an instant's requested file.
+    pub fn requested_bytes(&self, storage: &dyn Storage, instant: &Instant) -> Result<bytes::Bytes> {
+        let file = instant.files.iter().find(|f| f.ends_with(".requested"));
+        self.read(storage, instant, file.map(String::as_str))
+    }
+
+    fn read(&self, storage: &dyn Storage, instant: &Instant, file: Option<&str>) -> Result<bytes::Bytes> {
+        let gone = |path: String| {
+            Error::storage("a timeline file vanished while it was read").at_path(path).at_instant(&instant.requested)
+        };
+        let file = file.ok_or_else(|| gone(self.dir.clone()))?;
+        let path = format!("{}/{file}", self.dir);
+        storage.read(&path)?.ok_or_else(|| gone(path))
+    }
+}
+
+/// Groups files into instants: same requested time, same action by completed name; the highest state counts.
+fn instants_of(names: impl Iterator<Item = String>, layout: Layout) -> Vec<Instant> {
+    let mut groups: BTreeMap<(String, Action), Vec<(InstantFile, String)>> = BTreeMap::new();
+    for name in names {
+        if let Some(file) = InstantFile::parse(&name) {
+            let key = (file.requested.clone(), file.action.completes_as());
+            groups.entry(key).or_default().push((file, name));
+        }
+    }
+    groups.into_values().filter_map(|files| instant_of(files, layout)).collect()
+}
+
+fn instant_of(mut files: Vec<(InstantFile, String)>, layout: Layout) -> Option<Instant> {
+    // Of two completed files of one action the later one counts (a clean may run unlocked).
+    files.sort_by(|(a, _), (b, _)| (a.state, &a.completed).cmp(&(b.state, &b.completed)));
+    let (newest, _) = files.last()?;
+    let completed = match (newest.state, &newest.completed, layout) {
+        (State::Completed, Some(completed), _) => Some(completed.clone()),
+        (State::Completed, None, _) => Some(newest.requested.clone()),
+        _ => None,
+    };
+    // The name under which it was requested tells a compaction from a commit, a clustering from an overwrite.
+    let action = files.first().map_or(newest.action, |(first, _)| first.action);
+    Some(Instant {
+        requested: newest.requested.clone(),
+        completed,
+        action: if newest.state == State::Completed { action.completes_as() } else { action },
+        state: newest.state,
+        files: files.into_iter().map(|(_, name)| name).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(names: &[&str]) -> Vec<Instant> {
+        instants_of(names.iter().map(|n| (*n).to_owned()), Layout::Two)
+    }
+
+    #[test]
+    fn the_highest_state_counts() {
+        let instants = load(&[
+            "3.compaction.requested",
+            "1.commit.requested",
+            "1.inflight",
+            "1_2.commit",
+            "3.compaction.inflight",
+            "4.clustering.requested",
+            "4_5.replacecommit",
+            "history",
+        ]);
+        let seen: Vec<_> =
+            instants.iter().map(|i| (i.requested.as_str(), i.completed.as_deref(), i.action, i.state)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("1", Some("2"), Action::Commit, State::Completed),
+                ("3", None, Action::Compaction, State::Inflight),
+                ("4", Some("5"), Action::ReplaceCommit, State::Completed),
+            ]
+        );
+        assert_eq!(instants[0].files, ["1.commit.requested", "1.inflight", "1_2.commit"]);
+    }
+
+    #[test]
+    fn of_two_completions_the_later_counts() {
+        let instants = load(&["1_3.clean", "1_2.clean"]);
+        assert_eq!(instants[0].completed.as_deref(), Some("3"));
+        assert_eq!(instants.len(), 1);
+    }
+}

@@ -1,0 +1,129 @@
+//! What a reader sees: which actions had completed when it looked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hudini_format::action::CompactionPlan;
+use hudini_format::instant::{Action, Layout};
+use hudini_format::schema::meta;
+use serde::{Deserialize, Serialize};
+
+use super::Timeline;
+use crate::config::{TableConfig, keys};
+use crate::storage::Storage;
+use crate::{Error, ErrorKind, Result};
+
+/// A pending compaction of one file group: its instant starts a new slice although there is no base file yet.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PendingCompaction {
+    pub partition: String,
+    pub file_id: String,
+    pub instant: String,
+}
+
+/// A pinned state of the table, made once for each scan or write and carried along.
+///
+/// An instant alone pins nothing: a slow writer that completes later would change what "as of T" means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Requested → completed, of all actions that wrote data and count here.
+    pub completed: BTreeMap<String, String>,
+    /// The oldest write request of the active timeline: what is older was archived, and so completed.
+    pub start: Option<String>,
+    /// File groups that are no longer read: (partition, file id).
+    pub replaced: BTreeSet<(String, String)>,
+    pub pending_compactions: BTreeSet<PendingCompaction>,
+    /// Avro text of the table's rows; `None` before the first commit of a table that was created without one.
+    pub schema: Option<String>,
+    /// Log files of version 6 carry their slice's base instant; later ones their own.
+    pub logs_named_by_slice: bool,
+}
+
+impl Snapshot {
+    /// Pins what has completed by now, or, with `as_of`, what had been requested up to that time.
+    pub fn pin(storage: &dyn Storage, config: &TableConfig, timeline: &Timeline, as_of: Option<&str>) -> Result<Self> {
+        check_as_of(timeline, as_of)?;
+        let seen = |requested: &str| as_of.is_none_or(|t| requested <= t);
+        let commits: Vec<_> = timeline.commits().filter(|i| seen(&i.requested)).collect();
+        let mut snapshot = Self {
+            completed: commits.iter().map(|i| (i.requested.clone(), i.completed.clone().unwrap_or_default())).collect(),
+            start: timeline.instants.iter().find(|i| i.action.writes_data()).map(|i| i.requested.clone()),
+            replaced: BTreeSet::new(),
+            pending_compactions: BTreeSet::new(),
+            schema: None,
+            logs_named_by_slice: timeline.layout == Layout::One,
+        };
+        for instant in commits.iter().filter(|i| i.action == Action::ReplaceCommit) {
+            let metadata = timeline.commit_metadata(storage, instant)?;
+            for (partition, ids) in metadata.partition_to_replace_file_ids.unwrap_or_default() {
+                snapshot.replaced.extend(ids.into_iter().map(|id| (partition.clone(), id)));
+            }
+        }
+        for instant in timeline.pending().filter(|i| i.action == Action::Compaction && seen(&i.requested)) {
+            let plan = CompactionPlan::decode(&timeline.requested_bytes(storage, instant)?)
+                .map_err(|e| e.at_instant(&instant.requested))?;
+            for operation in plan.operations.unwrap_or_default() {
+                snapshot.pending_compactions.insert(PendingCompaction {
+                    partition: operation.partition_path.unwrap_or_default(),
+                    file_id: operation.file_id.unwrap_or_default(),
+                    instant: instant.requested.clone(),
+                });
+            }
+        }
+        snapshot.schema = schema_of(storage, config, timeline, &commits)?;
+        Ok(snapshot)
+    }
+
+    /// Whether files of this instant count: it completed, or it is older than the active timeline.
+    pub fn is_committed(&self, requested: &str) -> bool {
+        self.completed.contains_key(requested) || self.is_archived(requested)
+    }
+
+    pub fn is_archived(&self, requested: &str) -> bool {
+        self.start.as_deref().is_some_and(|start| requested < start)
+    }
+
+    /// The newest requested time that counts.
+    pub fn newest(&self) -> Option<&str> {
+        self.completed.keys().next_back().map(String::as_str)
+    }
+}
+
+/// Time travel needs a settled past: nothing pending before it, nothing of it cleaned away unseen.
+fn check_as_of(timeline: &Timeline, as_of: Option<&str>) -> Result<()> {
+    let Some(as_of) = as_of else { return Ok(()) };
+    let pending = timeline.pending().find(|i| i.action.writes_data() && !i.action.is_service_plan());
+    match pending {
+        Some(pending) if as_of >= pending.requested.as_str() => Err(Error::new(
+            ErrorKind::InstantNotFound,
+            format!("cannot read as of {as_of}: the write requested at {} has not completed", pending.requested),
+        )
+        .at_instant(as_of)),
+        _ => Ok(()),
+    }
+}
+
+/// The schema that the newest commit states, else the one the table was created with.
+fn schema_of(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    timeline: &Timeline,
+    commits: &[&super::Instant],
+) -> Result<Option<String>> {
+    for instant in commits.iter().rev() {
+        let metadata = timeline.commit_metadata(storage, instant)?;
+        let extra = metadata.extra_metadata.as_ref();
+        if extra.and_then(|extra| extra.get("latest_schema")).is_some_and(|s| !s.is_empty()) {
+            return Err(Error::unsupported("a table whose schema evolved under schema-on-read (latest_schema)")
+                .at_instant(&instant.requested));
+        }
+        if let Some(text) = metadata.schema() {
+            return Ok(Some(text.to_owned()));
+        }
+    }
+    Ok(config.get(keys::CREATE_SCHEMA).map(str::to_owned))
+}
+
+/// The Arrow schema of the table's rows: user columns, without the meta columns.
+pub(crate) fn arrow_schema(text: &str) -> Result<arrow_schema::Schema> {
+    Ok(meta::without_meta(&hudini_format::schema::Record::parse(text)?.to_arrow()?))
+}

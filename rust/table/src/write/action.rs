@@ -1,0 +1,422 @@
+//! The control steps of one write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_schema::Schema;
+use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
+use hudini_format::instant::{self, InstantFile};
+use hudini_format::schema;
+
+use super::locate::Locator;
+use super::place::{self, GroupProfile, PlacedTask};
+use super::rows;
+use super::task::{FileKind, Status, Task};
+use crate::base_file::WriteOptions;
+use crate::concurrency::{self, Heart, Touched};
+use crate::config::{Buckets, TableConfig, clear_metadata_table};
+use crate::merge::MergeRule;
+use crate::options::{self, Operation, Options};
+use crate::service;
+use crate::storage::{LockGuard, Storage};
+use crate::table::Table;
+use crate::timeline::{self, Snapshot, Timeline, arrow_schema};
+use crate::view::FileSlice;
+use crate::{Error, ErrorKind, Result};
+
+/// What a caller wants written, without the rows.
+#[derive(Debug, Clone)]
+pub struct WriteRequest {
+    pub operation: Operation,
+    pub options: Options,
+    /// What users attach to the commit.
+    pub metadata: BTreeMap<String, String>,
+    /// Of new file ids; by chance if none is given.
+    pub seed: Option<u128>,
+}
+
+/// What a write did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommitResult {
+    /// `None`: there was nothing to write, and nothing was committed.
+    pub instant: Option<String>,
+    pub completed: Option<String>,
+    pub action: Option<&'static str>,
+    pub operation: &'static str,
+    pub inserted: u64,
+    pub updated: u64,
+    pub deleted: u64,
+    pub files_added: u64,
+    /// Base files that a newer one took the place of; a clean deletes them.
+    pub files_removed: u64,
+    pub bytes_written: u64,
+    pub seconds: f64,
+    pub retries: u32,
+}
+
+/// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
+#[derive(Debug)]
+pub struct Action {
+    table: Table,
+    config: TableConfig,
+    request: WriteRequest,
+    snapshot: Snapshot,
+    kind: instant::Action,
+    time: String,
+    heart: Heart,
+    locator: Locator,
+    schema: String,
+    seed: u128,
+    placed: Option<BTreeSet<(String, u32)>>,
+    touched: BTreeSet<Touched>,
+    started: i64,
+}
+
+impl Action {
+    /// Pins the table's state, cleans up after dead writers, and takes an instant.
+    pub fn begin(table: &Table, input: &Schema, request: WriteRequest) -> Result<Self> {
+        let started = table.context.clock.monotonic_ms();
+        let storage = table.storage.as_ref();
+        let options = request.options.clone().with(&table.options);
+        check_request(&options)?;
+        let lock = lock(table, &options)?;
+        let config = table.config()?;
+        config.check_writable()?;
+        service::recover(storage, &table.context, &options, &config)?;
+        let found = Timeline::load(storage, &config)?;
+        let snapshot = Snapshot::pin(storage, &config, &found, None)?;
+        let schema = write_schema(&config, &snapshot)?;
+        if request.operation != Operation::Delete {
+            rows::check_columns(input, &arrow_schema(&schema)?)?;
+        }
+        let locator = Locator::new(&config.key_config()?, buckets(&config, &options)?, schema.clone());
+        let time = timeline::new_time(&table.context, &config, &found)?;
+        let heart = Heart::start(&table.storage, &options, &time)?;
+        let kind = if config.is_mor() { instant::Action::DeltaCommit } else { instant::Action::Commit };
+        if let Err(e) = timeline::request(storage, &config, &time, kind, b"") {
+            // The request may stand all the same; without signs of life the next writer removes it.
+            let _ = heart.stop();
+            return Err(e);
+        }
+        drop(lock);
+        let seed = request.seed.unwrap_or_else(|| table.context.ids.next_u128());
+        Ok(Self {
+            table: table.clone(),
+            config,
+            request: WriteRequest { options, ..request },
+            snapshot,
+            kind,
+            time,
+            heart,
+            locator,
+            schema,
+            seed,
+            placed: None,
+            touched: BTreeSet::new(),
+            started,
+        })
+    }
+
+    pub fn time(&self) -> &str {
+        &self.time
+    }
+
+    pub fn locator(&self) -> &Locator {
+        &self.locator
+    }
+
+    pub(super) fn storage(&self) -> &dyn Storage {
+        self.table.storage.as_ref()
+    }
+
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    pub(super) fn operation(&self) -> Operation {
+        self.request.operation
+    }
+
+    pub(super) fn is_mor(&self) -> bool {
+        self.config.is_mor()
+    }
+
+    pub(super) fn seed(&self) -> u128 {
+        self.seed
+    }
+
+    pub(super) fn operation_type(&self) -> &'static str {
+        match self.request.operation {
+            Operation::Upsert => "UPSERT",
+            Operation::Insert => "INSERT",
+            Operation::BulkInsert => "BULK_INSERT",
+            Operation::Delete => "DELETE",
+        }
+    }
+
+    pub(super) fn task(
+        &self,
+        partition: &str,
+        bucket: u32,
+        file_id: String,
+        kind: FileKind,
+        slice: Option<FileSlice>,
+        rows: u64,
+    ) -> Result<Task> {
+        Ok(Task {
+            location: self.table.location.clone(),
+            table: self.config.name.clone(),
+            instant: self.time.clone(),
+            inflight: format!("{}/{}", self.config.timeline_dir(), InstantFile::inflight(&self.time, self.kind)),
+            operation: self.request.operation.word().to_owned(),
+            partition: partition.to_owned(),
+            bucket,
+            file_id,
+            kind,
+            slice,
+            schema: self.schema.clone(),
+            rule: MergeRule::new(self.config.merge_mode()?, &self.config.ordering),
+            locator: self.locator.clone(),
+            options: WriteOptions::of(&self.request.options)?,
+            expected_rows: rows,
+        })
+    }
+
+    /// Decides who writes what, and says so on the timeline. Once.
+    pub fn place(&mut self, profile: &[GroupProfile]) -> Result<Vec<PlacedTask>> {
+        if self.placed.is_some() {
+            return Err(Error::internal("a write is placed only once").at_instant(&self.time));
+        }
+        let tasks = place::tasks(self, profile)?;
+        let workload = place::workload(self, &tasks).encode()?;
+        timeline::to_inflight(self.storage(), &self.config, &self.time, self.kind, &workload)?;
+        self.touched = place::touched(&tasks);
+        self.placed = Some(tasks.iter().map(|t| (t.partition.clone(), t.task.bucket)).collect());
+        Ok(tasks)
+    }
+
+    /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
+    /// moment of completion; then the timeline was looked at, and the answer is what it says.
+    pub fn commit(self, statuses: Vec<Status>) -> Result<CommitResult> {
+        let stats = match self.check_statuses(statuses) {
+            Ok(stats) => stats,
+            Err(e) => return Err(self.failed(e)),
+        };
+        if stats.is_empty() {
+            self.cancel()?;
+            return Ok(CommitResult::default());
+        }
+        let lock = lock(&self.table, &self.request.options)?;
+        let completed = match self.complete(&stats) {
+            Ok(completed) => completed,
+            Err(e) => {
+                drop(lock);
+                return Err(self.failed(e));
+            }
+        };
+        drop(lock);
+        let result = self.result(&stats, completed);
+        // The commit stands whatever becomes of these; a later writer or a rollback of nothing removes them.
+        let _ = concurrency::delete_markers(self.storage(), &self.time);
+        let _ = self.heart.stop();
+        Ok(result)
+    }
+
+    /// Undoes what was begun.
+    pub fn abort(self) -> Result<()> {
+        let _lock = lock(&self.table, &self.request.options)?;
+        self.undo()
+    }
+
+    /// Takes back a write that has written nothing: no rollback has to tell of it.
+    fn cancel(self) -> Result<()> {
+        let _lock = lock(&self.table, &self.request.options)?;
+        let found = Timeline::load(self.storage(), &self.config)?;
+        if let Some(instant) = found.find(&self.time) {
+            timeline::remove_pending(self.storage(), &self.config, instant)?;
+        }
+        self.heart.stop()
+    }
+
+    /// Rolls back under the lock, after a look at the timeline: what has completed is not undone.
+    fn undo(self) -> Result<()> {
+        let found = Timeline::load(self.storage(), &self.config)?;
+        if found.find(&self.time).is_some_and(timeline::Instant::is_completed) {
+            return Ok(());
+        }
+        service::rollback(self.storage(), &self.table.context, &self.config, &self.time)
+    }
+
+    /// The write failed with `e`: leaves the table as if it had never begun. What cannot be cleaned up now, the next
+    /// writer cleans up, since this one's signs of life end here.
+    fn failed(self, e: Error) -> Error {
+        match self.abort() {
+            Ok(()) => e,
+            Err(cleanup) => e.with_hint(format!("its files could not be removed ({cleanup}); the next writer will do that")),
+        }
+    }
+
+    fn check_statuses(&self, statuses: Vec<Status>) -> Result<Vec<WriteStat>> {
+        let wanted = self.placed.clone().unwrap_or_default();
+        let mut seen = BTreeSet::new();
+        let mut stats = Vec::with_capacity(statuses.len());
+        for status in statuses {
+            let group = (status.partition, status.bucket);
+            if status.instant != self.time || !wanted.contains(&group) || !seen.insert(group.clone()) {
+                return Err(Error::internal(format!(
+                    "an unexpected result for bucket {} of partition '{}'",
+                    group.1, group.0
+                ))
+                .at_instant(&self.time));
+            }
+            stats.push(status.stat);
+        }
+        match wanted.difference(&seen).next() {
+            Some((partition, bucket)) => Err(Error::internal(format!(
+                "the task of bucket {bucket} of partition '{partition}' brought no result"
+            ))
+            .at_instant(&self.time)),
+            None => Ok(stats),
+        }
+    }
+
+    /// Under the lock: is all still as it was, and if so, done.
+    fn complete(&self, stats: &[WriteStat]) -> Result<String> {
+        let storage = self.storage();
+        let config = self.table.config()?;
+        let found = Timeline::load(storage, &config)?;
+        self.check_alive(&config)?;
+        concurrency::check_conflicts(storage, &config, &self.snapshot, &found, &self.time, &self.touched)?;
+        self.check_schema(&config, &found)?;
+        if !config.metadata_partitions().is_empty() {
+            clear_metadata_table(storage, &self.table.context)?;
+        }
+        self.remove_lost_files(stats)?;
+        let completed = timeline::completion_time(&self.table.context, &config, &found, &self.time)?;
+        let body = self.metadata(stats).encode()?;
+        match timeline::complete(storage, &config, &self.time, &completed, self.kind, &body) {
+            Ok(()) => Ok(completed),
+            Err(e) => {
+                // A failure of storage may come after the deed: the timeline knows.
+                let now = Timeline::load(storage, &config);
+                let done = now.ok().and_then(|now| now.find(&self.time).and_then(|i| i.completed.clone()));
+                done.ok_or(e)
+            }
+        }
+    }
+
+    fn check_alive(&self, config: &TableConfig) -> Result<()> {
+        let stands = timeline::inflight_exists(self.storage(), config, &self.time, self.kind)?;
+        if stands && self.heart.stands()? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CommitConflict, "this write was taken for dead and rolled back")
+            .at_instant(&self.time)
+            .with_hint("the process was paused for longer than its heartbeat allows; write again"))
+    }
+
+    fn check_schema(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
+        let now = Snapshot::pin(self.storage(), config, found, None)?.schema;
+        if now == self.snapshot.schema {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CommitConflict, "another writer changed the table's schema first")
+            .at_instant(&self.time))
+    }
+
+    /// Files of attempts that were lost: marked, and in nobody's result.
+    fn remove_lost_files(&self, stats: &[WriteStat]) -> Result<()> {
+        let kept: BTreeSet<&str> = stats.iter().filter_map(|s| s.path.as_deref()).collect();
+        for marked in concurrency::list_markers(self.storage(), &self.time)? {
+            let path = marked.path();
+            if !kept.contains(path.as_str()) {
+                self.storage().discard_unfinished(&path)?;
+                self.storage().delete(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
+        let mut by_partition: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
+        for stat in stats {
+            let partition = stat.partition_path.clone().unwrap_or_default();
+            by_partition.entry(partition).or_default().push(stat.clone());
+        }
+        let mut extra = self.request.metadata.clone();
+        extra.extend(self.request.options.commit_metadata().iter().map(|(k, v)| (k.clone(), v.clone())));
+        extra.insert(SCHEMA_KEY.to_owned(), self.schema.clone());
+        CommitMetadata {
+            partition_to_write_stats: Some(by_partition),
+            compacted: Some(false),
+            extra_metadata: Some(extra),
+            version: None,
+            operation_type: Some(self.operation_type().to_owned()),
+            partition_to_replace_file_ids: None,
+        }
+    }
+
+    fn result(&self, stats: &[WriteStat], completed: String) -> CommitResult {
+        let sum = |of: fn(&WriteStat) -> Option<i64>| {
+            stats.iter().map(|s| u64::try_from(of(s).unwrap_or(0)).unwrap_or(0)).sum()
+        };
+        CommitResult {
+            instant: Some(self.time.clone()),
+            completed: Some(completed),
+            action: Some(self.kind.name()),
+            operation: self.request.operation.word(),
+            inserted: sum(|s| s.num_inserts),
+            updated: sum(|s| s.num_update_writes),
+            deleted: sum(|s| s.num_deletes),
+            files_added: stats.len() as u64,
+            files_removed: stats.iter().filter(|s| s.prev_base_file.is_some()).count() as u64,
+            bytes_written: sum(|s| s.file_size_in_bytes),
+            seconds: (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0,
+            retries: 0,
+        }
+    }
+}
+
+fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
+    let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
+    concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
+}
+
+/// What the request's options say must be something that this writer does.
+fn check_request(given: &Options) -> Result<()> {
+    given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
+    given.get(&options::BUCKET_ENGINE)?;
+    given.get(&options::LOG_BLOCK_FORMAT)?;
+    given.get(&options::CONCURRENCY_MODE)?;
+    given.get(&options::UNSUPPORTED).map(drop)
+}
+
+/// The buckets of the table: stored, or told by the job where Apache Hudi made the table and stored none. A count that
+/// contradicts the stored one is refused.
+fn buckets(config: &TableConfig, given: &Options) -> Result<Buckets> {
+    let told = given.get(&options::BUCKET_COUNT)?;
+    let stored = config.buckets()?;
+    match (stored, told) {
+        (Some(stored), None) => Ok(stored),
+        (Some(stored), Some(told)) if stored.count == told => Ok(stored),
+        (Some(stored), Some(told)) => Err(Error::option(format!(
+            "{}={told}, and the table has {} buckets",
+            options::BUCKET_COUNT.key(),
+            stored.count
+        ))),
+        (None, Some(count)) => {
+            let hash_fields = given.get(&options::HASH_FIELDS)?.unwrap_or_else(|| config.record_key.clone());
+            Ok(Buckets { count, hash_fields })
+        }
+        (None, None) => Err(Error::unsupported("writing to a table that is not known to be bucketed").with_hint(
+            "if its files are buckets, say so: hoodie.index.type=BUCKET and hoodie.bucket.index.num.buckets",
+        )),
+    }
+}
+
+/// The schema that the commit will state: the table's, with the names that Apache Hudi gives to nested types.
+fn write_schema(config: &TableConfig, snapshot: &Snapshot) -> Result<String> {
+    match &snapshot.schema {
+        Some(text) => schema::avro_text(&arrow_schema(text)?, &config.name),
+        None => Err(Error::unsupported("a table without any schema yet")),
+    }
+}

@@ -1,0 +1,92 @@
+//! Where rows belong: partition and bucket of each, computed from the row alone.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use hudini_format::hash::bucket_of_key;
+use hudini_format::key::{Generator, KeyConfig};
+use serde::{Deserialize, Serialize};
+
+use super::rows;
+use crate::bytes_form::BytesForm;
+use crate::config::Buckets;
+use crate::{Error, Result};
+
+/// Columns that `locate` appends.
+pub const PARTITION_COLUMN: &str = "_hudini_partition";
+pub const SLOT_COLUMN: &str = "_hudini_slot";
+
+/// How rows find their file group; the same on every worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Locator {
+    generator: String,
+    key_fields: Vec<String>,
+    partition_fields: Vec<String>,
+    hive_style: bool,
+    url_encode: bool,
+    buckets: Buckets,
+    /// The table's schema: keys are made of values as the table holds them, not as they came.
+    schema: String,
+}
+
+impl BytesForm for Locator {
+    const KIND: (u8, &'static str) = (b'L', "locator");
+}
+
+impl Locator {
+    pub(super) fn new(keys: &KeyConfig, buckets: Buckets, schema: String) -> Self {
+        Self {
+            generator: keys.generator.type_name().to_owned(),
+            key_fields: keys.key_fields.clone(),
+            partition_fields: keys.partition_fields.clone(),
+            hive_style: keys.hive_style,
+            url_encode: keys.url_encode,
+            buckets,
+            schema,
+        }
+    }
+
+    pub(super) fn key_config(&self) -> Result<KeyConfig> {
+        Ok(KeyConfig {
+            generator: Generator::parse(&self.generator)?,
+            key_fields: self.key_fields.clone(),
+            partition_fields: self.partition_fields.clone(),
+            hive_style: self.hive_style,
+            url_encode: self.url_encode,
+        })
+    }
+
+    pub(super) fn buckets(&self) -> &Buckets {
+        &self.buckets
+    }
+
+    /// The schema of located rows.
+    pub fn output_schema(input: &Schema) -> SchemaRef {
+        let added = [Field::new(PARTITION_COLUMN, DataType::Utf8, false), Field::new(SLOT_COLUMN, DataType::Int32, false)];
+        Arc::new(Schema::new(input.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>()))
+    }
+
+    /// The rows as they came, each with its partition and its slot.
+    pub fn locate(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let (partitions, slots) = self.places(batch)?;
+        let columns = batch.columns().iter().cloned();
+        let added: [ArrayRef; 2] = [Arc::new(partitions), Arc::new(slots)];
+        Ok(RecordBatch::try_new(Self::output_schema(&batch.schema()), columns.chain(added).collect())?)
+    }
+
+    pub(super) fn places(&self, batch: &RecordBatch) -> Result<(StringArray, Int32Array)> {
+        let config = self.key_config()?;
+        let named: Vec<&str> =
+            config.key_fields.iter().chain(&config.partition_fields).map(String::as_str).collect();
+        let naming = rows::in_table_types(batch, &self.schema, Some(&named))?;
+        let keys = config.record_keys(&naming)?;
+        let partitions = config.partition_paths(&naming)?;
+        let bucket = |key: &str| {
+            let bucket = bucket_of_key(key, &self.buckets.hash_fields, self.buckets.count);
+            i32::try_from(bucket).map_err(|_| Error::internal("a bucket number beyond its range"))
+        };
+        let slots = (0..keys.len()).map(|row| bucket(keys.value(row))).collect::<Result<Vec<_>>>()?;
+        Ok((partitions, Int32Array::from(slots)))
+    }
+}

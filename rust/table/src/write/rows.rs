@@ -1,0 +1,191 @@
+//! Incoming rows, brought to the table's types and given their meta columns.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use hudini_format::key::KeyConfig;
+use hudini_format::schema::meta;
+
+use super::locate::{PARTITION_COLUMN, SLOT_COLUMN};
+use crate::merge::MergeRule;
+use crate::timeline::arrow_schema;
+use crate::{Error, Result};
+
+/// Refuses input whose columns are not those of the table.
+pub(super) fn check_columns(input: &Schema, table: &Schema) -> Result<()> {
+    let ours = |name: &str| name == PARTITION_COLUMN || name == SLOT_COLUMN || meta::is_meta(name);
+    let missing: Vec<_> =
+        table.fields().iter().map(|f| f.name()).filter(|n| input.field_with_name(n).is_err()).collect();
+    let extra: Vec<_> = input
+        .fields()
+        .iter()
+        .map(|f| f.name())
+        .filter(|n| !ours(n) && table.field_with_name(n).is_err())
+        .collect();
+    if missing.is_empty() && extra.is_empty() {
+        return Ok(());
+    }
+    let list = |names: &[&String]| names.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
+    let mut wrong = Vec::new();
+    if !missing.is_empty() {
+        wrong.push(format!("the rows lack {}", list(&missing)));
+    }
+    if !extra.is_empty() {
+        wrong.push(format!("the table has no {}", list(&extra)));
+    }
+    Err(Error::schema(format!("the rows do not fit the table: {}", wrong.join("; ")))
+        .with_hint("hudini does not change a table's columns on write"))
+}
+
+/// The columns of the table (or those named), in its order and its types; others are left behind.
+pub(super) fn in_table_types(batch: &RecordBatch, schema: &str, named: Option<&[&str]>) -> Result<RecordBatch> {
+    let table = arrow_schema(schema)?;
+    let wanted = table.fields().iter().filter(|f| named.is_none_or(|named| named.contains(&f.name().as_str())));
+    let wanted: Vec<_> = wanted.cloned().collect();
+    let columns = wanted.iter().map(|field| {
+        let column = batch.column_by_name(field.name());
+        let column = column.ok_or_else(|| Error::schema(format!("the rows lack column '{}'", field.name())))?;
+        convert(column, field)
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(wanted)), columns, &options)
+        .map_err(|e| Error::schema("the rows do not fit the table").caused_by(e))
+}
+
+fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+    let name = field.name();
+    if !field.is_nullable() && column.null_count() > 0 {
+        return Err(Error::schema(format!("column '{name}' must not be null, and {} rows are", column.null_count())));
+    }
+    if column.data_type() == field.data_type() {
+        return Ok(Arc::clone(column));
+    }
+    check_lossless(column, field)?;
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(column, field.data_type(), &options).map_err(|e| misfit(column, field).caused_by(e))
+}
+
+fn misfit(column: &ArrayRef, field: &Field) -> Error {
+    let (from, to) = (column.data_type(), field.data_type());
+    Error::schema(format!("column '{}' is {from} in the rows and {to} in the table", field.name()))
+}
+
+/// Arrow casts more than a table should take: a text that looks like a number is no number here, and a nanosecond must
+/// not be dropped unseen.
+fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
+    let (from, to) = (column.data_type(), field.data_type());
+    let kind = |t: &DataType| match t {
+        DataType::Null => 0,
+        DataType::Boolean => 1,
+        t if t.is_integer() => 2,
+        t if t.is_floating() => 3,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 4,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => 5,
+        DataType::Date32 | DataType::Date64 => 6,
+        DataType::Timestamp(_, None) => 7,
+        DataType::Timestamp(_, Some(_)) => 8,
+        t if t.is_decimal() => 9,
+        DataType::Struct(_) => 11,
+        DataType::Map(..) => 12,
+        _ => 10,
+    };
+    let encoded = matches!(from, DataType::Dictionary(..) | DataType::RunEndEncoded(..));
+    let widening = matches!((kind(from), kind(to)), (0, _) | (2, 3 | 9));
+    if !encoded && !widening && kind(from) != kind(to) {
+        return Err(misfit(column, field));
+    }
+    if let (DataType::Timestamp(TimeUnit::Nanosecond, _), DataType::Timestamp(TimeUnit::Microsecond, _)) = (from, to) {
+        let plain = cast_with_options(column, &DataType::Int64, &CastOptions::default())?;
+        let values: &Int64Array = plain.as_primitive();
+        if values.iter().flatten().any(|nanos| nanos % 1000 != 0) {
+            return Err(Error::schema(format!("column '{}' has nanoseconds, and the table microseconds", field.name()))
+                .with_hint("round the column to microseconds before writing"));
+        }
+    }
+    Ok(())
+}
+
+/// What every row of one task is given.
+#[derive(Debug)]
+pub(super) struct Stamp<'a> {
+    pub keys: &'a KeyConfig,
+    pub schema: &'a str,
+    pub instant: &'a str,
+    pub partition: &'a str,
+    pub file_name: &'a str,
+    pub rule: &'a MergeRule,
+}
+
+impl Stamp<'_> {
+    /// The rows in the table's types behind their meta columns; sequence numbers come when they are written.
+    pub(super) fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let user = in_table_types(batch, self.schema, None)?;
+        self.check_ordering(&user)?;
+        let keys = self.keys.record_keys(&user)?;
+        self.check_partition(&user)?;
+        let count = user.num_rows();
+        let same = |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, count))) };
+        let meta_columns: [ArrayRef; 5] =
+            [same(self.instant), same(""), Arc::new(keys), same(self.partition), same(self.file_name)];
+        let columns = meta_columns.into_iter().chain(user.columns().iter().cloned()).collect();
+        let schema: SchemaRef = Arc::new(meta::with_meta(&user.schema()));
+        Ok(RecordBatch::try_new(schema, columns)?)
+    }
+
+    /// Apache Hudi compares a null with the int 0, and cannot read the file group if the column is anything but int.
+    fn check_ordering(&self, rows: &RecordBatch) -> Result<()> {
+        for field in &self.rule.ordering {
+            let column = rows.column_by_name(field);
+            if let Some(column) = column.filter(|c| c.null_count() > 0 && *c.data_type() != DataType::Int32) {
+                return Err(Error::schema(format!(
+                    "the ordering column '{field}' is null in {} rows",
+                    column.null_count()
+                ))
+                .with_hint("Apache Hudi cannot merge rows without an ordering value; fill them before writing"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows that were sent to the wrong task would be lost to every later look-up.
+    fn check_partition(&self, rows: &RecordBatch) -> Result<()> {
+        let partitions = self.keys.partition_paths(rows)?;
+        match partitions.iter().flatten().find(|p| *p != self.partition) {
+            Some(other) => Err(Error::internal(format!(
+                "a row of partition '{other}' came to the task of partition '{}'",
+                self.partition
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Rows with their sequence numbers: `<instant>_<task>_<n>`, n counting the file's rows from `first`. Rows that were not
+/// changed keep theirs.
+pub(super) fn with_sequence_numbers(
+    rows: &RecordBatch,
+    changed: impl Fn(usize) -> bool,
+    instant: &str,
+    task: u32,
+    first: u64,
+) -> Result<ArrayRef> {
+    let column = rows.column_by_name(meta::COMMIT_SEQNO).and_then(|c| c.as_string_opt::<i32>());
+    let old = column.ok_or_else(|| Error::internal("rows without sequence numbers"))?;
+    let numbers = (0_u64..).zip(old.iter()).enumerate().map(|(row, (n, old))| {
+        if changed(row) { Some(format!("{instant}_{task}_{}", first + n)) } else { old.map(str::to_owned) }
+    });
+    Ok(Arc::new(numbers.collect::<StringArray>()))
+}
+
+/// The rows with one column exchanged.
+pub(super) fn with_column(rows: &RecordBatch, name: &str, column: ArrayRef) -> Result<RecordBatch> {
+    let schema = rows.schema();
+    let at = schema.index_of(name).map_err(|e| Error::internal("a meta column is missing").caused_by(e))?;
+    let columns = rows.columns().iter().enumerate();
+    let columns = columns.map(|(i, old)| if i == at { Arc::clone(&column) } else { Arc::clone(old) }).collect();
+    Ok(RecordBatch::try_new(schema, columns)?)
+}

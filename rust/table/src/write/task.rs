@@ -1,0 +1,427 @@
+//! One file group's share of a write: rows in, one file out.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
+use arrow_select::coalesce::BatchCoalescer;
+use arrow_select::interleave::interleave_record_batch;
+use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
+use hudini_format::key::KeyConfig;
+use hudini_format::log::{DeleteRecord, OrderingValue};
+use hudini_format::name::{BaseFileName, FIRST_LOG_VERSION, LogFileName, write_token};
+use hudini_format::properties::{PartitionMetadata, java_date};
+use hudini_format::schema::meta;
+use serde::{Deserialize, Serialize};
+
+use super::locate::Locator;
+use super::rows::{Stamp, with_column, with_sequence_numbers};
+use super::{log_file, rows};
+use crate::base_file::{self, BaseFileWriter, WriteOptions, WrittenFile};
+use crate::bytes_form::BytesForm;
+use crate::concurrency::{self, MarkerKind};
+use crate::context::Context;
+use crate::merge::{Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
+use crate::options::Operation;
+use crate::storage::{Put, Storage};
+use crate::table::Location;
+use crate::timeline::arrow_schema;
+use crate::view::{FileSlice, PARTITION_FILE, in_partition};
+use crate::{Error, ErrorKind, Result};
+
+/// Rows in one batch while a file is written; fixed, so that the bytes do not depend on how the input was cut.
+const BATCH_ROWS: usize = 8192;
+
+/// What a task writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum FileKind {
+    Base,
+    Log,
+}
+
+/// All that a worker needs to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub(super) location: Location,
+    pub(super) table: String,
+    pub(super) instant: String,
+    /// Path of the file that stands as long as the write may go on.
+    pub(super) inflight: String,
+    pub(super) operation: String,
+    pub(super) partition: String,
+    pub(super) bucket: u32,
+    pub(super) file_id: String,
+    pub(super) kind: FileKind,
+    /// What the group holds so far.
+    pub(super) slice: Option<FileSlice>,
+    /// Avro text, without meta columns.
+    pub(super) schema: String,
+    pub(super) rule: MergeRule,
+    pub(super) locator: Locator,
+    pub(super) options: WriteOptions,
+    pub(super) expected_rows: u64,
+}
+
+impl BytesForm for Task {
+    const KIND: (u8, &'static str) = (b'T', "task");
+}
+
+/// What a task did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    pub(super) instant: String,
+    pub(super) partition: String,
+    pub(super) bucket: u32,
+    pub(super) stat: WriteStat,
+}
+
+impl BytesForm for Status {
+    const KIND: (u8, &'static str) = (b'S', "status");
+}
+
+impl Task {
+    /// Runs on a worker: opens the storage itself.
+    pub fn run<I>(&self, context: &Context, input: I) -> Result<Status>
+    where
+        I: IntoIterator<Item = Result<RecordBatch>>,
+    {
+        self.run_on(&self.location.open()?, context, input)
+    }
+
+    /// Runs on a storage that is open.
+    pub fn run_on<I>(&self, storage: &Arc<dyn Storage>, context: &Context, input: I) -> Result<Status>
+    where
+        I: IntoIterator<Item = Result<RecordBatch>>,
+    {
+        let run = Run { task: self, storage, context, started: context.clock.monotonic_ms() };
+        run.go(input).map_err(|e| e.at_instant(&self.instant))
+    }
+
+    fn operation(&self) -> Result<Operation> {
+        Operation::parse(&self.operation).map_err(|_| Error::option(format!("the operation '{}'", self.operation)))
+    }
+}
+
+struct Run<'a> {
+    task: &'a Task,
+    storage: &'a Arc<dyn Storage>,
+    context: &'a Context,
+    started: i64,
+}
+
+impl Run<'_> {
+    fn go<I>(&self, input: I) -> Result<Status>
+    where
+        I: IntoIterator<Item = Result<RecordBatch>>,
+    {
+        let task = self.task;
+        let keys = task.locator.key_config()?;
+        let operation = task.operation()?;
+        let token = write_token(task.bucket, 0, self.attempt());
+        let stat = match (task.kind, operation) {
+            (FileKind::Log, _) => {
+                let name = LogFileName {
+                    file_id: task.file_id.clone(),
+                    instant: task.instant.clone(),
+                    version: FIRST_LOG_VERSION,
+                    token: Some(token),
+                    cdc: false,
+                };
+                let changes = self.changes(&keys, operation, &task.file_id, input)?;
+                self.write_log(&name.to_string(), &changes)?
+            }
+            (FileKind::Base, operation) => {
+                let name = BaseFileName {
+                    file_id: task.file_id.clone(),
+                    write_token: token,
+                    instant: task.instant.clone(),
+                    extension: "parquet".to_owned(),
+                };
+                let name = name.to_string();
+                if matches!(operation, Operation::Insert | Operation::BulkInsert) {
+                    self.append_to_base(&keys, &name, input)?
+                } else {
+                    let changes = self.changes(&keys, operation, &name, input)?;
+                    self.merge_into_base(&name, changes)?
+                }
+            }
+        };
+        Ok(Status {
+            instant: task.instant.clone(),
+            partition: task.partition.clone(),
+            bucket: task.bucket,
+            stat,
+        })
+    }
+
+    /// Keeps the files of attempts at one task apart.
+    fn attempt(&self) -> u32 {
+        (self.context.ids.next_u128() as u32) >> 1
+    }
+
+    /// Rows with their meta columns, in batches of a fixed size.
+    fn stamped<'b, I>(
+        &'b self,
+        keys: &'b KeyConfig,
+        file_name: &'b str,
+        input: I,
+    ) -> impl Iterator<Item = Result<RecordBatch>> + 'b
+    where
+        I: IntoIterator<Item = Result<RecordBatch>>,
+        I::IntoIter: 'b,
+    {
+        let stamp = Stamp {
+            keys,
+            schema: &self.task.schema,
+            instant: &self.task.instant,
+            partition: &self.task.partition,
+            file_name,
+            rule: &self.task.rule,
+        };
+        input.into_iter().map(move |batch| stamp.rows(&batch?))
+    }
+
+    /// The incoming changes, merged among themselves by the table's rule.
+    fn changes<I>(&self, keys: &KeyConfig, operation: Operation, file_name: &str, input: I) -> Result<Deltas>
+    where
+        I: IntoIterator<Item = Result<RecordBatch>>,
+    {
+        let mut changes = Deltas::new(self.task.rule.clone());
+        if operation == Operation::Delete {
+            let mut named: Vec<&str> = keys.key_fields.iter().map(String::as_str).collect();
+            named.extend(keys.partition_fields.iter().map(String::as_str));
+            for batch in input {
+                let naming = rows::in_table_types(&batch?, &self.task.schema, Some(&named))?;
+                let deleted = keys.record_keys(&naming)?;
+                changes.push_deletes(&deleted.iter().flatten().map(|key| self.delete(key)).collect::<Vec<_>>())?;
+            }
+        } else {
+            for batch in self.stamped(keys, file_name, input) {
+                changes.push_rows(batch?)?;
+            }
+        }
+        Ok(changes)
+    }
+
+    fn delete(&self, key: &str) -> DeleteRecord {
+        DeleteRecord {
+            key: Some(key.to_owned()),
+            partition: Some(self.task.partition.clone()),
+            ordering: OrderingValue::NONE,
+        }
+    }
+
+    fn file_schema(&self) -> Result<SchemaRef> {
+        Ok(Arc::new(meta::with_meta(&arrow_schema(&self.task.schema)?)))
+    }
+
+    /// The rows of the group's base file, if there is one.
+    fn base_rows(&self, schema: &SchemaRef) -> Result<Batches> {
+        match self.task.slice.as_ref().and_then(|slice| Some(slice.path(slice.base.as_ref()?))) {
+            Some(path) => base_file::read(self.storage, &path, schema, BATCH_ROWS),
+            None => Ok(Box::new(std::iter::empty())),
+        }
+    }
+
+    fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<WriteStat> {
+        let schema = self.file_schema()?;
+        let mut merge = SliceMerge::new(self.base_rows(&schema)?, changes, BATCH_ROWS);
+        let written = self.write_base(name, &schema, merge.by_ref())?;
+        Ok(self.base_stat(name, &written, merge.counts()))
+    }
+
+    /// Rows are added without a look at what is there: keys may repeat, as the operation promises.
+    fn append_to_base<I>(&self, keys: &KeyConfig, name: &str, input: I) -> Result<WriteStat>
+    where
+        I: IntoIterator<Item = Result<RecordBatch>>,
+    {
+        let schema = self.file_schema()?;
+        let mut inserted = 0;
+        let old = self.base_rows(&schema)?.map(|batch| batch.map(Merged::unchanged));
+        let new = Rechunk::new(self.stamped(keys, name, input), &schema).map(|batch| {
+            let rows = batch?;
+            inserted += rows.num_rows() as u64;
+            Ok(Merged::all_changed(rows))
+        });
+        let written = self.write_base(name, &schema, old.chain(new))?;
+        let counts = MergeCounts { inserted, ..MergeCounts::default() };
+        Ok(self.base_stat(name, &written, counts))
+    }
+
+    fn write_base(
+        &self,
+        name: &str,
+        schema: &SchemaRef,
+        merged: impl Iterator<Item = Result<Merged>>,
+    ) -> Result<WrittenFile> {
+        let task = self.task;
+        let has_base = task.slice.as_ref().is_some_and(|s| s.base.is_some());
+        let kind = if has_base { MarkerKind::Merge } else { MarkerKind::Create };
+        self.prepare_file(name, kind)?;
+        let path = in_partition(&task.partition, name);
+        let expected = task.expected_rows + self.base_row_estimate();
+        let mut writer =
+            BaseFileWriter::new(self.storage.as_ref(), &path, schema, &task.table, &task.options, expected)?;
+        let mut row = 0;
+        for merged in merged {
+            let Merged { rows, changed } = merged?;
+            let numbers =
+                with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.bucket, row)?;
+            let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
+            row += rows.num_rows() as u64;
+            let stamped = with_column(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, meta::FILE_NAME, names)?;
+            writer.write(&stamped)?;
+        }
+        writer.finish(|| self.check_still_wanted())
+    }
+
+    /// Only sizes the bloom filter. A row of a base file takes some bytes at least.
+    fn base_row_estimate(&self) -> u64 {
+        const FEWEST_BYTES: u64 = 20;
+        self.task.slice.as_ref().and_then(|s| s.base.as_ref()).map_or(0, |base| base.size / FEWEST_BYTES)
+    }
+
+    fn write_log(&self, name: &str, changes: &Deltas) -> Result<WriteStat> {
+        let task = self.task;
+        self.prepare_file(name, MarkerKind::Create)?;
+        let picks = changes.rows();
+        let sources: Vec<&RecordBatch> = changes.batches().iter().collect();
+        let mut row = 1;
+        let batches = picks.chunks(BATCH_ROWS).map(|picks| {
+            let rows = interleave_record_batch(&sources, picks)?;
+            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.bucket, row)?;
+            row += rows.num_rows() as u64;
+            with_column(&rows, meta::COMMIT_SEQNO, numbers)
+        });
+        let deletes = changes.deletes().map(|delete| {
+            let (key, ordering) = delete?;
+            Ok(DeleteRecord { ordering, ..self.delete(key) })
+        });
+        let path = in_partition(&task.partition, name);
+        let schema = hudini_format::schema::avro_text(self.file_schema()?.as_ref(), &task.table)?;
+        let mut log = log_file::LogWriter::new(self.storage.as_ref(), &path, &task.instant, &schema)?;
+        batches.into_iter().try_for_each(|batch| log.write_rows(&batch?))?;
+        log.write_deletes(&deletes.collect::<Result<Vec<_>>>()?)?;
+        let written = log.finish(|| self.check_still_wanted())?;
+        Ok(self.log_stat(name, &written))
+    }
+
+    /// Everything that must be there before the data file: the partition's own file, then the marker.
+    fn prepare_file(&self, name: &str, kind: MarkerKind) -> Result<()> {
+        let task = self.task;
+        let now = self.context.clock.now_ms();
+        let partition = PartitionMetadata::new(task.instant.clone(), &task.partition);
+        let path = in_partition(&task.partition, PARTITION_FILE);
+        if self.storage.head(&path)?.is_none() {
+            match self.storage.create(&path, &partition.to_bytes(&java_date(now)))? {
+                // Another task may have been faster.
+                Put::Done(_) | Put::Refused => {}
+            }
+        }
+        concurrency::create_marker(self.storage.as_ref(), &task.instant, &task.partition, name, kind)
+    }
+
+    /// The last look before a file shows: an attempt that was given up for lost must not publish after the commit.
+    fn check_still_wanted(&self) -> Result<()> {
+        match self.storage.head(&self.task.inflight)? {
+            Some(_) => Ok(()),
+            None => Err(Error::new(ErrorKind::CommitConflict, "the write was rolled back while this task ran")
+                .at_path(&self.task.inflight)),
+        }
+    }
+
+    fn base_stat(&self, name: &str, written: &WrittenFile, counts: MergeCounts) -> WriteStat {
+        let task = self.task;
+        let base = task.slice.as_ref().and_then(|s| s.base.as_ref());
+        let base_instant = task.slice.as_ref().filter(|s| s.base.is_some()).map(|s| s.base_instant.clone());
+        let millis = Some(self.context.clock.monotonic_ms() - self.started);
+        let (created, upserted) = if base.is_some() { (Some(0), millis) } else { (millis, Some(0)) };
+        WriteStat {
+            prev_commit: Some(base_instant.unwrap_or_else(|| NO_PREVIOUS_COMMIT.to_owned())),
+            prev_base_file: base.map(|b| b.name.clone()),
+            num_writes: count(written.rows),
+            num_update_writes: count(counts.updated),
+            num_inserts: count(counts.inserted),
+            num_deletes: count(counts.deleted),
+            runtime_stats: Some(RuntimeStats {
+                total_scan_time: Some(0),
+                total_create_time: created,
+                total_upsert_time: upserted,
+            }),
+            ..self.file_stat(name, written.bytes)
+        }
+    }
+
+    fn log_stat(&self, name: &str, written: &log_file::WrittenLog) -> WriteStat {
+        let millis = Some(self.context.clock.monotonic_ms() - self.started);
+        WriteStat {
+            prev_commit: Some(self.task.instant.clone()),
+            num_writes: count(written.rows),
+            num_update_writes: count(written.rows),
+            num_deletes: count(written.deletes),
+            log_version: i32::try_from(FIRST_LOG_VERSION).ok(),
+            log_offset: Some(0),
+            base_file: Some(String::new()),
+            log_files: Some(vec![name.to_owned()]),
+            runtime_stats: Some(RuntimeStats {
+                total_scan_time: Some(0),
+                total_create_time: Some(0),
+                total_upsert_time: millis,
+            }),
+            ..self.file_stat(name, written.bytes)
+        }
+    }
+
+    fn file_stat(&self, name: &str, bytes: u64) -> WriteStat {
+        WriteStat {
+            file_id: Some(self.task.file_id.clone()),
+            path: Some(in_partition(&self.task.partition, name)),
+            partition_path: Some(self.task.partition.clone()),
+            total_write_bytes: count(bytes),
+            file_size_in_bytes: count(bytes),
+            ..WriteStat::zeroed()
+        }
+    }
+}
+
+/// Batches of a fixed size, however the input was cut.
+struct Rechunk<I> {
+    input: Option<I>,
+    coalescer: BatchCoalescer,
+}
+
+impl<I> Rechunk<I> {
+    fn new(input: I, schema: &SchemaRef) -> Self {
+        Self { input: Some(input), coalescer: BatchCoalescer::new(Arc::clone(schema), BATCH_ROWS) }
+    }
+}
+
+impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Rechunk<I> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.coalescer.next_completed_batch() {
+                return Some(Ok(batch));
+            }
+            let pushed = match self.input.as_mut()?.next() {
+                Some(Ok(batch)) => self.coalescer.push_batch(batch),
+                Some(Err(e)) => return Some(Err(e)),
+                None => {
+                    self.input = None;
+                    self.coalescer.finish_buffered_batch()
+                }
+            };
+            if let Err(e) = pushed {
+                return Some(Err(e.into()));
+            }
+            if self.input.is_none() {
+                return self.coalescer.next_completed_batch().map(Ok);
+            }
+        }
+    }
+}
+
+fn count(n: u64) -> Option<i64> {
+    Some(i64::try_from(n).unwrap_or(i64::MAX))
+}

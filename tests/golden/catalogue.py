@@ -1,0 +1,112 @@
+"""The golden cases as values: what to ask of which table, what to expect, and what is not built yet."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tarfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hudini
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+HERE = Path(__file__).parent
+CASES = HERE / "cases"
+JSON_COLUMNS = {"cdc": ("before", "after")}
+
+
+@dataclass(frozen=True)
+class Read:
+    """One question to one case."""
+
+    case: str
+    facts: dict[str, Any]
+    session: dict[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.case}::{self.facts['id']}"
+
+    @property
+    def wants_error(self) -> bool:
+        return self.facts["expected"] == "error"
+
+    @property
+    def error(self) -> type[hudini.HudiniError]:
+        """A state that was cleaned away is one thing, a table that asks for the unknown another."""
+        return hudini.InstantCleaned if self.facts["query"] == "time_travel" else hudini.UnsupportedFeature
+
+    @property
+    def json_columns(self) -> tuple[str, ...]:
+        return JSON_COLUMNS.get(self.facts["query"], ())
+
+    def answers(self) -> list[pa.Table]:
+        """The right answer; more than one where the versions disagree and neither is preferred."""
+        files = [self.facts.get("judge", self.facts["expected"])]
+        if self.facts.get("versions_disagree"):
+            files += [answer for answer in self.facts.get("other_answers", {}).values() if answer.endswith(".parquet")]
+        return [pq.read_table(CASES / self.case / file) for file in files]
+
+    def run(self, folder: Path) -> pa.Table:
+        """Asks hudini, of a fresh copy of the table in `folder`."""
+        return pa.table(self._ask(unpack(self.case, folder)))
+
+    def _ask(self, path: Path) -> Any:
+        query, params = self.facts["query"], self.facts["params"]
+        options = {**self.session, **params.get("options", {})}
+        source = path.parent / "bootstrap_source"
+        if source.exists():
+            options["hoodie.bootstrap.base.path"] = str(source)
+        chosen: dict[str, Any] = {"columns": self.facts["columns"], "filter": self.facts.get("filter")}
+        if query == "metadata":
+            return hudini.open(path / ".hoodie" / "metadata", options=options).read(**chosen)
+        table = hudini.open(path, options=options)
+        if query == "cdc":
+            return table.changes(params.get("start"), params.get("end"), images="json")
+        if query == "incremental":
+            return table.incremental(params.get("start"), params.get("end"), **chosen)
+        mode = "read_optimized" if query == "read_optimized" else "snapshot"
+        return table.read(**chosen, mode=mode, as_of=params.get("as_of"), meta=self.facts["columns"] is None)
+
+
+def unpack(case: str, folder: Path) -> Path:
+    """The folder of the case's table, a copy of the test's own."""
+    with tarfile.open(CASES / case / "table.tar.gz") as archive:
+        archive.extractall(folder)  # our own data, so no filter for foreign archives
+    return folder / "table"
+
+
+@cache
+def facts() -> dict[str, dict[str, Any]]:
+    """Every `case.json`, by the name of its case."""
+    return {file.parent.name: json.loads(file.read_text()) for file in sorted(CASES.glob("*/case.json"))}
+
+
+def reads() -> list[Read]:
+    """All reads that say something about a reader."""
+    return [
+        Read(name, read, case.get("read_conf", {}))
+        for name, case in facts().items()
+        for read in case["reads"]
+        if not read.get("do_not_judge")
+    ]
+
+
+@cache
+def not_yet() -> dict[str, dict[str, Any]]:
+    """What is known to fail: `case::read` to the group of `not_yet.toml` that lists it."""
+    groups = tomllib.loads((HERE / "not_yet.toml").read_text()).get("group", [])
+    listed = [(entry, group) for group in groups for entry in group["entries"]]
+    twice = len(listed) - len(dict(listed))
+    if twice:
+        raise ValueError(f"not_yet.toml lists {twice} entries twice")
+    return dict(listed)

@@ -1,0 +1,56 @@
+"""Every golden table must give the rows that Apache Hudi gave (README.md); not_yet.toml names what is not built yet."""
+
+from pathlib import Path
+
+import pytest
+
+import hudini
+from tests.support.compare import difference
+
+from . import catalogue
+
+# How a listed read fails: a refusal is honest, wrong rows are a defect, and a crash of the core is never accepted.
+FAILURES = {"refused": (hudini.HudiniError, AttributeError), "wrong": AssertionError}
+
+
+def parameters(subjects):
+    """The subjects; one that not_yet.toml lists must fail, and in the way that is written there."""
+    return [pytest.param(subject, id=str(subject), marks=marks(str(subject))) for subject in subjects]
+
+
+def marks(subject: str) -> list[pytest.MarkDecorator]:
+    group = catalogue.not_yet().get(subject)
+    return [pytest.mark.xfail(reason=group["why"], raises=FAILURES[group["how"]], strict=True)] if group else []
+
+
+@pytest.mark.parametrize("read", parameters(catalogue.reads()))
+def test_rows(read: catalogue.Read, tmp_path: Path) -> None:
+    if read.wants_error:
+        try:
+            rows = read.run(tmp_path)
+        except read.error:
+            return
+        raise AssertionError(f"{rows.num_rows} rows where {read.error.__name__} was due")
+    actual = read.run(tmp_path)
+    problems = [difference(actual, answer, read.json_columns) for answer in read.answers()]
+    assert None in problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("subject", parameters(f"{name}::timeline" for name in catalogue.facts()))
+def test_timeline(subject: str, tmp_path: Path) -> None:
+    case = subject.removesuffix("::timeline")
+    expected = catalogue.facts()[case]["timeline"]
+    # Before table version 8 the completion time is a file's modification time, which no archive keeps.
+    completed = catalogue.facts()[case]["table_version"] >= 8
+    timeline = hudini.open(catalogue.unpack(case, tmp_path)).inspect.timeline()
+    assert [
+        (row["requested"], row["completed"] if completed else None, row["action"], row["state"]) for row in timeline
+    ] == [
+        (row["requested"], row["completion"] if completed else None, row["action"], row["state"].lower())
+        for row in expected
+    ]
+
+
+def test_the_list_of_what_is_missing_names_only_what_exists() -> None:
+    known = {str(read) for read in catalogue.reads()} | {f"{name}::timeline" for name in catalogue.facts()}
+    assert set(catalogue.not_yet()) <= known

@@ -1,0 +1,134 @@
+"""The client side: one child process, one Spark session, one verb at a time.
+
+Requests are JSON lines on the child's standard input. Replies are JSON lines on a pipe of their own, because Spark
+and the JVM write to standard output whenever they like; that chatter goes to a log file, whose end is shown when the
+child dies. Rows travel as Parquet files in a folder beside the log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import install
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+class OracleError(Exception):
+    """Apache Hudi refused or failed; `chain` holds its messages, outermost first."""
+
+    def __init__(self, chain: list[str]) -> None:
+        super().__init__("\n  caused by ".join(chain))
+        self.chain = chain
+
+
+class Oracle:
+    """Apache Hudi of one version on a local Spark. Close it, or use it as a context manager."""
+
+    def __init__(self, installation: install.Installation, folder: Path) -> None:
+        self.version = installation.version
+        self._folder = folder
+        self._log_path = folder / "spark.log"
+        self._files = 0
+        replies_read, replies_write = os.pipe()
+        with self._log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [installation.python, WORKER, str(replies_write), installation.version, installation.jar],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=[replies_write],
+                cwd=folder,
+                env=_environment(installation),
+                text=True,
+            )
+        os.close(replies_write)
+        self._replies = os.fdopen(replies_read, encoding="utf-8")
+
+    @classmethod
+    def start(cls, folder: Path, version: str = "1.2.0") -> Oracle:
+        """Opens a session whose log and row files lie in `folder`."""
+        return cls(install.ensure(version), folder)
+
+    def write(self, path: str | Path, rows: pa.Table, options: Mapping[str, str], mode: str = "append") -> None:
+        """Writes the rows, in their order, through Apache Hudi's data source."""
+        source = self._new_file()
+        pq.write_table(rows, source)
+        self._call("write", path=str(path), rows=str(source), options=dict(options), mode=mode)
+
+    def read(self, path: str | Path, options: Mapping[str, str] | None = None) -> pa.Table:
+        """All rows that Apache Hudi's data source returns, the meta columns among them."""
+        answer = self._new_file()
+        self._call("read", path=str(path), options=dict(options or {}), answer=str(answer))
+        return pq.read_table(answer)
+
+    def sql(self, statement: str) -> list[dict[str, Any]]:
+        """The rows of one Spark SQL statement, values that JSON lacks as their text."""
+        return self._call("sql", statement=statement)
+
+    def compact(self, path: str | Path, op: str = "scheduleAndExecute") -> list[dict[str, Any]]:
+        """Compacts whatever has a log, with Apache Hudi's procedure; one row a compaction that it took up."""
+        options = "hoodie.compact.inline.max.delta.commits=1"  # by default it would wait for five
+        return self.sql(f"CALL run_compaction(op => '{op}', path => '{path}', options => '{options}')")
+
+    def timeline(self, path: str | Path) -> list[dict[str, Any]]:
+        """The active timeline, oldest first: requested, completed, action, state."""
+        return self._call("timeline", path=str(path))
+
+    def properties(self, path: str | Path) -> dict[str, str]:
+        """`hoodie.properties` as Apache Hudi understands it."""
+        return self._call("properties", path=str(path))
+
+    def close(self) -> None:
+        """Stops Spark and waits for the child."""
+        if self._process.poll() is None:
+            self._process.stdin.close()
+            self._process.wait()
+        self._replies.close()
+
+    def __enter__(self) -> Oracle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _new_file(self) -> Path:
+        self._files += 1
+        return self._folder / f"rows-{self._files}.parquet"
+
+    def _call(self, verb: str, **arguments: Any) -> Any:
+        try:
+            self._process.stdin.write(json.dumps({"verb": verb, "arguments": arguments}) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the missing reply tells more
+        line = self._replies.readline()
+        if not line:
+            raise RuntimeError(
+                f"the oracle's process ended (code {self._process.wait()}); its last words:\n{self._last_words()}"
+            )
+        reply = json.loads(line)
+        if "error" in reply:
+            raise OracleError(reply["error"])
+        return reply["result"]
+
+    def _last_words(self) -> str:
+        return self._log_path.read_text(errors="replace")[-4000:]
+
+
+def _environment(installation: install.Installation) -> dict[str, str]:
+    """Nothing of the product's own Spark or Python may leak into the oracle's."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
+    return kept | {
+        "PYSPARK_PYTHON": str(installation.python),
+        "PYSPARK_DRIVER_PYTHON": str(installation.python),
+        "TZ": "UTC",
+    }

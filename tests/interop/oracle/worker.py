@@ -1,0 +1,110 @@
+"""The oracle's side of the pipe: runs in its own environment, so it uses nothing of this project.
+
+Arguments: the file descriptor for replies, the version of Apache Hudi, the path of its bundle jar.
+"""
+
+import json
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.utils import CapturedException
+
+
+def open_session(jar):
+    settings = {
+        "spark.jars": jar,
+        "spark.driver.extraClassPath": jar,
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.ui.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("oracle")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+class Worker:
+    def __init__(self, version, jar):
+        self.version = version
+        self.spark = open_session(jar)
+
+    def write(self, path, rows, options, mode):
+        # One partition, so that "the later row of the batch" means the same on both sides.
+        frame = self.spark.read.parquet(rows).coalesce(1)
+        frame.write.format("hudi").options(**options).mode(mode).save(path)
+
+    def read(self, path, options, answer):
+        frame = self.spark.read.format("hudi").options(**options).load(path)
+        # Arrow keeps what a row of Python objects would blur: decimals, microseconds, 32-bit numbers.
+        schema = to_arrow_schema(frame.schema)
+        batches = [pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in frame._collect_as_arrow()]
+        pq.write_table(pa.Table.from_batches(batches, schema=schema), answer)
+
+    def sql(self, statement):
+        return [row.asDict(recursive=True) for row in self.spark.sql(statement).collect()]
+
+    def timeline(self, path):
+        instants = self._meta_client(path).getActiveTimeline().getInstants()
+        return [self._instant(instants.get(i)) for i in range(instants.size())]
+
+    def properties(self, path):
+        properties = self._meta_client(path).getTableConfig().getProps()
+        return {name: properties.getProperty(name) for name in properties.stringPropertyNames()}
+
+    def _meta_client(self, path):
+        jvm = self.spark._jvm
+        conf = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self.spark._jsc.hadoopConfiguration())
+        return jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder().setConf(conf).setBasePath(path).build()
+
+    def _instant(self, instant):
+        old = self.version.startswith("0.")
+        return {
+            "requested": instant.getTimestamp() if old else instant.requestedTime(),
+            "completed": instant.getStateTransitionTime() if old else instant.getCompletionTime(),
+            "action": instant.getAction(),
+            "state": instant.getState().toString().lower(),
+        }
+
+
+def messages(error):
+    """What went wrong, outermost first, without the stack."""
+    if isinstance(error, Py4JJavaError):
+        chain, throwable = [], error.java_exception
+        while throwable is not None and len(chain) < 12:
+            chain.append(throwable.toString())
+            throwable = throwable.getCause()
+        return chain
+    if isinstance(error, CapturedException):
+        return [str(error)]
+    return [f"{type(error).__name__}: {error}"]
+
+
+def main():
+    descriptor, version, jar = sys.argv[1:]
+    with open(int(descriptor), "w", encoding="utf-8") as replies:
+        worker = Worker(version, jar)
+        for line in sys.stdin:
+            request = json.loads(line)
+            try:
+                reply = {"result": getattr(worker, request["verb"])(**request["arguments"])}
+            except Exception as error:
+                reply = {"error": messages(error)}
+            print(json.dumps(reply, default=str), file=replies, flush=True)
+        worker.spark.stop()
+
+
+main()

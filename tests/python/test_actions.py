@@ -1,0 +1,60 @@
+"""The result of a write."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from hudini import CommitResult
+from hudini.actions import human_bytes
+
+FIELDS = {
+    "instant": "20261121084838673",
+    "completed": "20261121084838900",
+    "action": "commit",
+    "operation": "upsert",
+    "inserted": 2,
+    "updated": 1,
+    "deleted": 0,
+    "files_added": 1,
+    "files_removed": 0,
+    "bytes_written": 18_432,
+    "seconds": 0.034,
+    "retries": 0,
+}
+
+
+def test_a_result_is_one_line() -> None:
+    result = CommitResult.from_core(FIELDS)
+    assert repr(result) == (
+        "CommitResult(upsert 20261121084838673: 2 inserted, 1 updated, 0 deleted; 1 file added, 18.4 kB, 0.03 s)"
+    )
+    assert result.to_dict() == FIELDS
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert result
+
+
+def test_files_that_went_are_told() -> None:
+    assert "; 2 files added, 3 removed, " in repr(
+        CommitResult.from_core(FIELDS | {"files_added": 2, "files_removed": 3})
+    )
+
+
+def test_what_a_newer_core_tells_besides_is_left_out() -> None:
+    assert CommitResult.from_core(FIELDS | {"new": 1}) == CommitResult.from_core(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (999_999, "1.0 MB"),
+        (5 * 10**15, "5000.0 TB"),
+    ],
+)
+def test_sizes_for_people(count: int, text: str) -> None:
+    assert human_bytes(count) == text

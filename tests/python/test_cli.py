@@ -1,0 +1,190 @@
+"""The command line as a program: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudini
+
+ROWS = [{"id": f"k{n}", "ts": n, "note": None if n == 1 else f"note, {n}"} for n in range(3)]
+VERBS = ["describe", "history", "timeline", "schema", "properties", "read", "head", "count", "demo"]
+
+
+def run(*arguments: str, code: int = 0) -> tuple[str, str]:
+    """Standard output and error of one command."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hudini", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    where = tmp_path_factory.mktemp("cli") / "notes"
+    schema = {"id": "string not null", "ts": "long not null", "note": "string"}
+    options = {"hoodie.bucket.index.num.buckets": 1}
+    table = hudini.create(where, schema, record_key="id", ordering="ts", options=options)
+    table.bulk_insert(ROWS[:2])
+    table.upsert(ROWS[2:], metadata={"job": "night"})
+    return str(where)
+
+
+def test_describe(path: str) -> None:
+    human, _ = run("describe", path)
+    assert "record key" in human
+    record = json.loads(run("describe", path, "--json")[0])
+    assert record["name"] == "notes"
+    assert record["table type"] == "cow"
+    assert record["record key"] == ["id"]
+    assert record["last operation"] == "upsert"
+
+
+def test_history(path: str) -> None:
+    human, _ = run("history", path)
+    assert human.index("upsert") < human.index("bulk_insert")
+    rows = json.loads(run("history", path, "--json")[0])
+    assert [(row["operation"], row["inserted"]) for row in rows] == [("upsert", 1), ("bulk_insert", 2)]
+    assert rows[0]["metadata"]["job"] == "night"
+    assert len(json.loads(run("history", path, "--json", "--limit", "1")[0])) == 1
+
+
+def test_timeline(path: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("timeline", path, "--csv")[0])))
+    assert [row["operation"] for row in rows] == ["bulk_insert", "upsert"]
+    assert {row["state"] for row in rows} == {"completed"}
+
+
+def test_schema(path: str) -> None:
+    assert json.loads(run("schema", path, "--json")[0]) == [
+        {"name": "id", "type": "string", "nullable": False},
+        {"name": "ts", "type": "int64", "nullable": False},
+        {"name": "note", "type": "string", "nullable": True},
+    ]
+
+
+def test_properties(path: str) -> None:
+    assert json.loads(run("properties", path, "--json")[0])["hoodie.table.name"] == "notes"
+    rows = dict(csv.reader(io.StringIO(run("properties", path, "--csv")[0])))
+    assert rows["hoodie.table.name"] == "notes"
+
+
+def test_read_in_every_form(path: str, tmp_path: Path) -> None:
+    human, note = run("read", path)
+    assert "note, 2" in human
+    assert note == "3 rows\n"
+    assert sorted(json.loads(run("read", path, "--json")[0]), key=lambda row: row["id"]) == ROWS
+    rows = list(csv.DictReader(io.StringIO(run("read", path, "--csv")[0])))
+    assert sorted((row["id"], row["note"]) for row in rows) == [("k0", "note, 0"), ("k1", ""), ("k2", "note, 2")]
+    target = tmp_path / "rows.arrow"
+    out, note = run("read", path, "--arrow", str(target))
+    assert (out, note) == ("", f"3 rows written to {target}\n")
+    with pa.ipc.open_file(target) as reader:
+        assert sorted(reader.read_all().to_pylist(), key=lambda row: row["id"]) == ROWS
+
+
+def test_read_as_an_arrow_stream_on_standard_output(path: str) -> None:
+    command = [sys.executable, "-m", "hudini", "read", path, "--arrow", "-"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    with pa.ipc.open_stream(done.stdout) as reader:
+        assert reader.read_all().num_rows == 3
+
+
+def test_read_takes_columns_meta_limit_and_time(path: str) -> None:
+    assert run("read", path, "--csv", "--columns", "note,id", "--limit", "1")[0].splitlines()[0] == "note,id"
+    assert run("read", path, "--csv", "--meta")[0].startswith("_hoodie_commit_time,")
+    first = json.loads(run("history", path, "--json")[0])[-1]["instant"]
+    assert len(json.loads(run("read", path, "--json", "--as-of", first)[0])) == 2
+    assert run("count", path, "--as-of", first)[0] == "2\n"
+
+
+def test_head_and_count(path: str) -> None:
+    assert len(json.loads(run("head", path, "-n", "2", "--json")[0])) == 2
+    assert run("count", path)[0] == "3\n"
+    assert json.loads(run("count", path, "--json")[0]) == {"count": 3}
+
+
+def test_nothing_to_show_is_still_json(tmp_path: Path) -> None:
+    hudini.create(tmp_path / "t", {"id": "string"}, record_key="id")
+    assert json.loads(run("read", str(tmp_path / "t"), "--json")[0]) == []
+    assert run("read", str(tmp_path / "t"), "--csv")[0] == "id\n"
+
+
+def test_a_failure_says_what_and_what_to_do(tmp_path: Path) -> None:
+    out, error = run("describe", str(tmp_path), code=1)
+    assert out == ""
+    assert error.startswith("error: ")
+    assert "HUDINI-101" in error
+    assert str(tmp_path) in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["describe"],
+        ["nonsense"],
+        ["read", "t", "--limit", "-1"],
+        ["read", "t", "--json", "--csv"],
+        ["head", "t", "--storage", "x"],
+    ],
+)
+def test_what_is_not_understood(arguments: list[str]) -> None:
+    run(*arguments, code=2)
+
+
+@pytest.mark.parametrize("form", [[], ["--csv"], ["--json"], ["--arrow", "-"]])
+def test_a_closed_pipe_is_no_error(path: str, form: list[str]) -> None:
+    command = [sys.executable, "-m", "hudini", "read", path, *form]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        errors = process.stderr.read()
+    assert process.returncode == 0
+    assert b"Traceback" not in errors
+    assert b"Broken pipe" not in errors
+
+
+def test_help_and_version() -> None:
+    out, _ = run("--help")
+    assert all(verb in out for verb in VERBS)
+    for verb in VERBS:
+        assert "--help" in run(verb, "--help")[0]
+    assert run("--version")[0] == f"hudini {hudini.__version__}\n"
+
+
+def test_demo(tmp_path: Path) -> None:
+    where = tmp_path / "demo"
+    out, _ = run("demo", "--path", str(where))
+    assert "the row came late" in out
+    table = hudini.open(where)
+    assert table.read().count() == 10_001
+    kept = table.read(columns=["id", "ts", "fare"], meta=False).to_arrow().to_pylist()
+    by_key = {row["id"]: (row["ts"], row["fare"]) for row in kept}
+    assert by_key["trip-00001"] == (2, 50.0)
+    assert by_key["trip-00002"] == (1, 7.0)
+    assert by_key["trip-00003"] == (3, 30.0)
+
+
+def test_main_runs_in_a_program_too(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from hudini.cli import main
+
+    assert main(["count", path]) == 0
+    assert capsys.readouterr().out == "3\n"
+    assert main(["count", "/nowhere/at/all"]) == 1
+    assert main(["count"]) == 2

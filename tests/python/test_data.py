@@ -1,0 +1,226 @@
+"""Whatever people hold becomes the same rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudini
+from hudini import SchemaMismatch
+from hudini.data import as_input, as_keys
+
+TABLE = pa.table({"id": ["a", "b", "c"], "n": [1, 2, None]})
+
+
+def taken(data: Any, table_schema: pa.Schema | None = None) -> pa.Table:
+    source = as_input(data, None if table_schema is None else lambda: table_schema)
+    return pa.RecordBatchReader.from_stream(source).read_all()
+
+
+class OnlyArray:
+    """One batch that offers `__arrow_c_array__` and no stream."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
+        return self.batch.__arrow_c_array__(requested_schema)
+
+
+class OnlyStream:
+    """A foreign library's table."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return TABLE.__arrow_c_stream__(requested_schema)
+
+
+def batches() -> list[pa.RecordBatch]:
+    return TABLE.to_batches(max_chunksize=2)
+
+
+WAYS: dict[str, Callable[[], Any]] = {
+    "table": lambda: TABLE,
+    "batch": lambda: TABLE.combine_chunks().to_batches()[0],
+    "reader": TABLE.to_reader,
+    "foreign stream": OnlyStream,
+    "foreign array": lambda: OnlyArray(TABLE.combine_chunks().to_batches()[0]),
+    "list of batches": batches,
+    "iterator of batches": lambda: iter(batches()),
+    "iterator of foreign arrays": lambda: (OnlyArray(batch) for batch in batches()),
+    "list of tables": lambda: [TABLE.slice(0, 1), TABLE.slice(1)],
+    "list of dicts": TABLE.to_pylist,
+    "iterator of dicts": lambda: iter(TABLE.to_pylist()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_rows_come_in_every_way(way: str) -> None:
+    assert taken(WAYS[way]()).equals(TABLE)
+
+
+def test_polars() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(TABLE)
+    for data in (frame, frame.lazy()):
+        assert taken(data).to_pylist() == TABLE.to_pylist()
+
+
+def test_duckdb() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as con:
+        relation = con.sql("select * from (values ('a', 1), ('b', 2), ('c', null)) as t(id, n) order by id")
+        assert taken(relation).to_pylist() == TABLE.to_pylist()
+
+
+def test_pandas_leaves_its_index_and_its_nanoseconds_behind() -> None:
+    pandas = pytest.importorskip("pandas")
+    moment = pandas.Timestamp("2026-11-21 08:48:38.673001")
+    frame = pandas.DataFrame({"id": ["a"], "t": [moment]}, index=["row"])
+    got = taken(frame)
+    assert got.schema.field("t").type == pa.timestamp("us")
+    assert got.schema.metadata is None
+    assert got.to_pylist() == [{"id": "a", "t": moment.to_pydatetime()}]
+
+
+def test_pandas_nanoseconds_that_would_be_lost_are_an_error() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"t": [pandas.Timestamp(1, unit="ns")]})
+    with pytest.raises(SchemaMismatch, match="microseconds"):
+        taken(frame)
+
+
+def test_dicts_take_the_types_of_the_table() -> None:
+    schema = pa.schema([("id", pa.string()), ("small", pa.int32()), ("tags", pa.map_(pa.string(), pa.int64()))])
+    got = taken([{"id": "a", "small": 1}, {"id": "b", "tags": {"x": 1}}], schema)
+    assert got.schema == schema
+    assert got.to_pylist() == [
+        {"id": "a", "small": 1, "tags": None},
+        {"id": "b", "small": None, "tags": [("x", 1)]},
+    ]
+
+
+def test_a_column_that_only_a_later_dict_has_is_not_lost() -> None:
+    assert taken([{"a": 1}, {"a": 2, "b": "x"}]).column_names == ["a", "b"]
+
+
+def test_a_column_that_the_table_lacks_is_kept_for_the_core_to_judge() -> None:
+    assert taken([{"id": "a", "new": 1}], pa.schema([("id", pa.string())])).column_names == ["id", "new"]
+
+
+def test_many_dicts_stream_in_batches() -> None:
+    total = 150_000
+    reader = pa.RecordBatchReader.from_stream(as_input({"n": number} for number in range(total)))
+    sizes = [batch.num_rows for batch in reader]
+    assert sum(sizes) == total
+    assert len(sizes) == 3
+
+
+def test_a_late_dict_with_a_new_column_is_an_error_with_its_number() -> None:
+    def rows() -> Iterator[dict[str, int]]:
+        yield from ({"n": number} for number in range(70_000))
+        yield {"n": 1, "late": 2}
+
+    source = as_input(rows())
+    with pytest.raises(pa.ArrowInvalid):
+        pa.RecordBatchReader.from_stream(source).read_all()
+    assert isinstance(source.failure, SchemaMismatch)
+    assert source.failure.message == "row 70000 has the column late, which the rows before it lack"
+
+
+def test_a_value_that_does_not_fit_names_its_column() -> None:
+    with pytest.raises(SchemaMismatch, match=r"column n, rows from 0: .*the table's type is int64"):
+        taken([{"n": "text"}], pa.schema([("n", pa.int64())]))
+    with pytest.raises(SchemaMismatch, match="column n"):
+        taken([{"n": 1}, {"n": "text"}])
+
+
+def test_batches_of_different_schemas_are_an_error_with_both() -> None:
+    source = as_input(iter([pa.record_batch({"a": [1]}), pa.record_batch({"b": [1]})]))
+    with pytest.raises(pa.ArrowInvalid):
+        pa.RecordBatchReader.from_stream(source).read_all()
+    assert isinstance(source.failure, SchemaMismatch)
+    assert "batch 1 has the columns b int64, the first batch has a int64" in source.failure.message
+
+
+def test_no_rows_need_a_schema_from_somewhere() -> None:
+    schema = pa.schema([("id", pa.string())])
+    assert taken([], schema).schema == schema
+    assert taken(iter([schema.empty_table()])).schema == schema
+    with pytest.raises(SchemaMismatch, match="empty and has no schema"):
+        taken([])
+
+
+@pytest.mark.parametrize("nonsense", [None, 3, "text", b"bytes", {"id": ["a"]}, [1, 2], [{"a": 1}, 2], [{1: 2}]])
+def test_what_is_no_data(nonsense: object) -> None:
+    with pytest.raises(TypeError):
+        taken(nonsense)
+
+
+def test_a_spark_frame_is_sent_to_its_own_door() -> None:
+    class DataFrame:
+        __module__ = "pyspark.sql.classic.dataframe"
+
+    with pytest.raises(TypeError, match=r"hudini\.spark\.upsert"):
+        taken(DataFrame())
+
+
+@pytest.mark.parametrize(
+    ("keys", "record_key", "rows"),
+    [
+        (["a", "b"], ["id"], [{"id": "a"}, {"id": "b"}]),
+        ([("a", 1)], ["id", "n"], [{"id": "a", "n": 1}]),
+        ([{"id": "a", "city": "x"}], ["id"], [{"id": "a", "city": "x"}]),
+        (pa.table({"id": ["a"]}), ["id"], [{"id": "a"}]),
+        ([pa.record_batch({"id": ["a"]})], ["id"], [{"id": "a"}]),
+    ],
+)
+def test_keys_to_delete(keys: Any, record_key: list[str], rows: list[dict[str, Any]]) -> None:
+    source = as_keys(keys, record_key, lambda: pa.schema([("id", pa.string()), ("n", pa.int64())]))
+    assert pa.RecordBatchReader.from_stream(source).read_all().to_pylist() == rows
+
+
+def test_a_key_with_too_few_values_is_an_error() -> None:
+    with pytest.raises(SchemaMismatch, match="the table's record key is id, n"):
+        as_keys(["a"], ["id", "n"], lambda: pa.schema([]))
+
+
+@pytest.mark.parametrize(
+    ("when", "text"),
+    [
+        ("20261121", "20261121"),
+        (dt.date(2026, 11, 21), "2026-11-21"),
+        (dt.datetime(2026, 11, 21, 8, tzinfo=dt.timezone.utc), "2026-11-21T08:00:00+00:00"),
+        ({"instant": "20261121084838673"}, "20261121084838673"),
+        (hudini.CommitResult("20261121084838673", None, "commit", "upsert"), "20261121084838673"),
+        (None, None),
+    ],
+)
+def test_points_in_time(when: Any, text: str | None) -> None:
+    from hudini._arguments import instant_text
+
+    assert instant_text(when) == text
+
+
+def test_an_empty_commit_is_no_point_in_time() -> None:
+    from hudini._arguments import instant_text
+
+    with pytest.raises(TypeError, match="an instant is"):
+        instant_text(hudini.CommitResult(None, None, None, None))
+
+
+def test_options_become_text() -> None:
+    from hudini._arguments import options_text
+
+    assert options_text({"a": True, "b": 3, "c": 1.5, "d": "x", "e": ["p", "q"]}) == {
+        "a": "true",
+        "b": "3",
+        "c": "1.5",
+        "d": "x",
+        "e": "p,q",
+    }
+    with pytest.raises(hudini.InvalidOption, match="the option a has the value None"):
+        options_text({"a": None})

@@ -1,0 +1,300 @@
+"""The face of a table, end to end on local files."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudini
+
+SCHEMA = {"id": "string not null", "ts": "long not null", "city": "string not null", "fare": "double"}
+META = [
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+]
+OPTIONS = {"hoodie.bucket.index.num.buckets": 2}
+
+
+def trip(key: str, ts: int, city: str = "sf", fare: float | None = 1.5) -> dict[str, Any]:
+    return {"id": key, "ts": ts, "city": city, "fare": fare}
+
+
+def rows(source: Any) -> list[dict[str, Any]]:
+    return sorted(pa.table(source).select(list(SCHEMA)).to_pylist(), key=lambda row: row["id"])
+
+
+@pytest.fixture(params=["cow", "mor"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> hudini.Table:
+    return hudini.create(
+        tmp_path / "trips",
+        SCHEMA,
+        record_key="id",
+        ordering="ts",
+        partition_by="city",
+        table_type=request.param,
+        options=OPTIONS,
+    )
+
+
+def test_what_a_table_is(table: hudini.Table, tmp_path: Path) -> None:
+    assert Path(table.path.removeprefix("file://")) == tmp_path / "trips"
+    assert table.name == "trips"
+    assert table.version == 9
+    assert table.record_key == ["id"]
+    assert table.ordering == ["ts"]
+    assert table.partition_by == ["city"]
+    assert table.merge_mode == "EVENT_TIME_ORDERING"
+    assert table.schema.names == list(SCHEMA)
+    assert table.properties["hoodie.table.name"] == "trips"
+    assert repr(table) == f"Table({table.path}, {table.table_type}, version 9, empty)"
+    result = table.upsert([trip("a", 1)])
+    assert repr(table) == f"Table({table.path}, {table.table_type}, version 9, at {result.instant})"
+    assert hudini.open(table.path) == table
+
+
+def test_a_fresh_table_is_empty(table: hudini.Table) -> None:
+    assert rows(table) == []
+    assert table.read().count() == 0
+    assert table.read().schema.names == [*META, *SCHEMA]
+    assert table.history() == []
+
+
+def test_upsert_merges_by_ordering_and_tells_what_it_did(table: hudini.Table) -> None:
+    first = table.upsert([trip("a", 2), trip("b", 2)], metadata={"job": "first"})
+    assert (first.operation, first.inserted, first.updated, first.deleted) == ("upsert", 2, 0, 0)
+    assert first.files_added > 0
+    assert first.bytes_written > 0
+    assert first
+    second = table.upsert([trip("a", 3, fare=9.0), trip("b", 1, fare=9.0), trip("c", 1)])
+    assert (second.inserted, second.deleted) == (1, 0)
+    assert rows(table) == [trip("a", 3, fare=9.0), trip("b", 2), trip("c", 1)]
+    assert [(row["instant"], row["operation"]) for row in table.history()] == [
+        (second.instant, "upsert"),
+        (first.instant, "upsert"),
+    ]
+    assert table.history()[1]["metadata"]["job"] == "first"
+    assert table.history(limit=1)[0]["instant"] == second.instant
+
+
+def test_of_two_rows_with_one_key_the_greater_ordering_wins_and_on_a_tie_the_later(table: hudini.Table) -> None:
+    table.upsert([trip("a", 2, fare=1.0), trip("a", 1, fare=2.0), trip("b", 1, fare=1.0), trip("b", 1, fare=2.0)])
+    assert rows(table) == [trip("a", 2, fare=1.0), trip("b", 1, fare=2.0)]
+    table.upsert([trip("b", 1, fare=3.0)])
+    assert rows(table)[1] == trip("b", 1, fare=3.0)
+
+
+def test_bulk_insert(table: hudini.Table) -> None:
+    result = table.bulk_insert(pa.Table.from_pylist([trip(f"k{n}", n) for n in range(100)]))
+    assert (result.operation, result.inserted) == ("bulk_insert", 100)
+    assert table.read().count() == 100
+
+
+def test_delete_by_key(table: hudini.Table) -> None:
+    table.upsert([trip("a", 5), trip("b", 5), trip("c", 5)])
+    result = table.delete([{"id": "a", "city": "sf"}, {"id": "c", "city": "sf"}])
+    assert result.deleted == 2
+    assert rows(table) == [trip("b", 5)]
+
+
+def test_delete_by_plain_values(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts", options=OPTIONS)
+    table.upsert([trip("a", 5), trip("b", 5)])
+    table.delete(["a"])
+    assert rows(table) == [trip("b", 5)]
+
+
+def test_nothing_to_write_commits_nothing(table: hudini.Table) -> None:
+    result = table.upsert([])
+    assert not result
+    assert result.instant is None
+    assert repr(result) == "CommitResult(nothing to commit)"
+    assert table.history() == []
+
+
+def test_a_scan_is_pinned_and_can_be_read_again(table: hudini.Table) -> None:
+    table.upsert([trip("a", 1)])
+    scan = table.read()
+    table.upsert([trip("b", 1)])
+    assert rows(scan) == [trip("a", 1)]
+    assert rows(scan) == [trip("a", 1)]
+    assert scan.count() == 1
+    assert rows(table) == [trip("a", 1), trip("b", 1)]
+
+
+def test_reading_the_past(table: hudini.Table) -> None:
+    first = table.upsert([trip("a", 1)])
+    table.upsert([trip("a", 2)])
+    for when in (first, first.instant, table.history()[1]):
+        scan = table.read(as_of=when)
+        assert scan.instant == first.instant
+        assert rows(scan) == [trip("a", 1)]
+
+
+def test_columns_meta_and_limit(table: hudini.Table) -> None:
+    table.upsert([trip("a", 1), trip("b", 1), trip("c", 1, city="ny")])
+    assert table.read(columns=["fare", "id"]).to_arrow().column_names == [*META, "fare", "id"]
+    assert table.read(columns=["fare", "id"], meta=False).to_arrow().column_names == ["fare", "id"]
+    assert table.read(meta=False).schema.names == list(SCHEMA)
+    assert table.read(limit=2).to_arrow().num_rows == 2
+    assert table.read(limit=2).count() == 2
+    with pytest.raises(hudini.HudiniError, match="nope"):
+        table.read(columns=["nope"]).to_arrow()
+
+
+def test_every_way_out(table: hudini.Table) -> None:
+    table.upsert([trip("a", 1), trip("b", 2, fare=None)])
+    scan = table.read(meta=False)
+    expected = rows(scan)
+    assert sorted(pa.Table.from_batches(scan.to_batches()).to_pylist(), key=lambda row: row["id"]) == expected
+    assert sum(batch.num_rows for batch in scan) == 2
+    assert scan.reader().read_all().num_rows == 2
+    assert pa.table(scan).num_rows == 2
+
+
+def test_out_to_pandas(table: hudini.Table) -> None:
+    pytest.importorskip("pandas")
+    table.upsert([trip("a", 1)])
+    assert table.read(meta=False).to_pandas().to_dict("records") == [trip("a", 1)]
+
+
+def test_out_to_polars(table: hudini.Table) -> None:
+    polars = pytest.importorskip("polars")
+    table.upsert([trip("a", 1), trip("b", 2)])
+    scan = table.read(meta=False)
+    assert sorted(scan.to_polars().to_dicts(), key=lambda row: row["id"]) == [trip("a", 1), trip("b", 2)]
+    lazy = scan.to_polars(lazy=True)
+    assert lazy.filter(polars.col("ts") > 1).select("id", "fare").collect().to_dicts() == [{"id": "b", "fare": 1.5}]
+    assert len(lazy.head(1).collect()) == 1
+    assert len(lazy.collect()) == 2
+
+
+def test_out_to_duckdb(table: hudini.Table) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    table.upsert([trip("a", 1), trip("b", 2)])
+    with duckdb.connect() as con:
+        relation = table.read().to_duckdb(con)
+        assert relation.aggregate("sum(ts)").fetchall() == [(3,)]
+        assert relation.aggregate("count(*)").fetchall() == [(2,)]
+
+
+def test_history_and_timeline_are_arrow_streams(table: hudini.Table) -> None:
+    result = table.upsert([trip("a", 1)], metadata={"k": "v"})
+    history = pa.table(table.history())
+    assert history["instant"].to_pylist() == [result.instant]
+    assert ("k", "v") in history["metadata"].to_pylist()[0]
+    timeline = table.inspect.timeline()
+    assert pa.table(timeline).column_names == ["requested", "completed", "action", "state", "operation"]
+    assert [(row["requested"], row["completed"], row["state"]) for row in timeline] == [
+        (result.instant, result.completed, "completed")
+    ]
+    assert pickle.loads(pickle.dumps(timeline)) == timeline
+
+
+def read_piece(split: hudini.Split) -> list[dict[str, Any]]:
+    return hudini.read_split(split).to_arrow().to_pylist()
+
+
+def test_splits_are_read_in_other_processes(table: hudini.Table) -> None:
+    table.upsert([trip(f"k{n}", n, city=city) for n, city in enumerate(["sf", "ny", "la"] * 20)])
+    scan = table.read()
+    splits = scan.splits(target_bytes=1)
+    assert len(splits) > 1
+    assert splits[0].schema == scan.schema
+    table.upsert([trip("k0", 100)])
+    with ProcessPoolExecutor(2) as pool:
+        pieces = [row for piece in pool.map(read_piece, splits) for row in piece]
+    assert sorted(row["id"] for row in pieces) == sorted(f"k{n}" for n in range(60))
+    assert {row["ts"] for row in pieces} == set(range(60))
+
+
+def test_there_is_no_table(tmp_path: Path) -> None:
+    assert not hudini.is_table(tmp_path)
+    with pytest.raises(hudini.TableNotFound) as caught:
+        hudini.open(tmp_path)
+    assert caught.value.path is not None
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_there_is_a_table_already(table: hudini.Table) -> None:
+    assert hudini.is_table(table.path)
+    with pytest.raises(hudini.TableExists):
+        hudini.create(table.path, SCHEMA, record_key="id")
+    again = hudini.create(table.path, SCHEMA, record_key="id", ordering="ts", partition_by="city", exist_ok=True)
+    assert again == table
+
+
+def test_write_creates_the_table_from_its_data(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    create: dict[str, Any] = {"record_key": "id", "ordering": "ts", "partition_by": "city", "options": OPTIONS}
+    data = pa.Table.from_pylist([trip("a", 1), trip("b", 1)])
+    result = hudini.write(path, data.to_reader(), mode="error", **create)
+    assert result.inserted == 2
+    with pytest.raises(hudini.TableExists):
+        hudini.write(path, data, mode="error", **create)
+    hudini.write(path, [trip("b", 2), trip("c", 1)])
+    assert rows(hudini.open(path)) == [trip("a", 1), trip("b", 2), trip("c", 1)]
+
+
+def test_write_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    with pytest.raises(hudini.UnsupportedFeature, match="overwrite"):
+        hudini.write(tmp_path / "t", [trip("a", 1)], record_key="id", mode="overwrite")
+    with pytest.raises(ValueError, match="mode is"):
+        hudini.write(tmp_path / "t", [trip("a", 1)], record_key="id", mode="merge")  # type: ignore[arg-type]
+    assert not hudini.is_table(tmp_path / "t")
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda t: t.read(filter="id = 'a'"), "filter="),
+        (lambda t: t.read(memory_limit=1), "memory_limit="),
+        (lambda t: t.upsert([], schema_mode="strict"), "schema_mode="),
+        (lambda t: t.upsert([], idempotency_key="k"), "idempotency_key="),
+        (lambda t: t.bulk_insert([], sort_by="id"), "sort_by="),
+        (lambda t: t.bulk_insert([], curve="zorder"), "curve="),
+        (lambda t: t.delete(where="id = 'a'"), "where="),
+        (lambda t: t.inspect.timeline(archived=True), "archived="),
+    ],
+)
+def test_arguments_that_are_not_there_yet_say_so(table: hudini.Table, call: Any, name: str) -> None:
+    with pytest.raises(hudini.UnsupportedFeature, match=name):
+        call(table)
+
+
+def test_an_unknown_option_is_named(table: hudini.Table) -> None:
+    with pytest.raises(hudini.InvalidOption, match=r"hoodie\.bogus\.key"):
+        table.upsert([trip("a", 1)], options={"hoodie.bogus.key": "1"})
+    assert table.history() == []
+
+
+def test_data_without_the_record_key_is_an_error(table: hudini.Table) -> None:
+    with pytest.raises(hudini.SchemaMismatch, match="id"):
+        table.upsert(pa.table({"ts": [1], "city": ["sf"]}))
+    assert table.history() == []
+
+
+def test_an_exception_of_the_callers_iterator_comes_back_as_itself(table: hudini.Table) -> None:
+    class Mine(Exception):
+        pass
+
+    def batches() -> Any:
+        yield pa.RecordBatch.from_pylist([trip("a", 1)])
+        raise Mine("the source broke")
+
+    with pytest.raises(Mine, match="the source broke"):
+        table.upsert(batches())
+    assert rows(table) == []
+    assert table.history() == []
+
+
+def test_metadata_is_text(table: hudini.Table) -> None:
+    with pytest.raises(TypeError, match="metadata"):
+        table.upsert([trip("a", 1)], metadata={"n": 1})  # type: ignore[dict-item]

@@ -1,0 +1,172 @@
+"""The data source: `spark.read.format("hudini")`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import hudini
+import hudini.spark as hs
+from hudini.spark.source import SplitReader
+from tests.support.compare import difference
+from tests.support.rows import SCHEMA, Rows, to_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OPTIONS = {"hoodie.bucket.index.num.buckets": 2}
+
+
+@pytest.fixture(params=["cow", "mor"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> hudini.Table:
+    made = hudini.create(
+        tmp_path / "t",
+        SCHEMA,
+        record_key="id",
+        ordering="ts",
+        partition_by="city",
+        table_type=request.param,
+        options=OPTIONS,
+    )
+    rows = Rows(seed=7)
+    made.bulk_insert(to_arrow(rows.batch(range(200), ts=1)))
+    made.upsert(to_arrow(rows.batch(range(50, 250), ts=2)))
+    return made
+
+
+def load(spark: SparkSession, table: hudini.Table, **options: str) -> DataFrame:
+    return spark.read.format("hudini").options(**options).load(table.path)
+
+
+def arrow(frame: DataFrame) -> pa.Table:
+    return frame.toArrow()
+
+
+def in_utc(table: pa.Table) -> pa.Table:
+    """Spark labels an instant with the session's zone; the instant is the same."""
+    fields = [
+        field.with_type(pa.timestamp("us", tz="UTC")) if pa.types.is_timestamp(field.type) and field.type.tz else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def test_spark_finds_the_source_and_reads_the_rows(spark: SparkSession, table: hudini.Table) -> None:
+    assert difference(in_utc(arrow(load(spark, table))), table.read().to_arrow()) is None
+
+
+def test_the_schema_is_the_tables(spark: SparkSession, table: hudini.Table) -> None:
+    fields = {field.name: (field.dataType.simpleString(), field.nullable) for field in load(spark, table).schema}
+    assert list(fields)[:5] == [name for name in table.read().schema.names if name.startswith("_hoodie_")]
+    assert fields["id"] == ("string", False)
+    assert fields["amount"] == ("decimal(10,2)", True)
+    assert fields["seen"] == ("timestamp", True)
+
+
+def test_a_frame_keeps_to_the_snapshot_that_it_was_loaded_from(spark: SparkSession, table: hudini.Table) -> None:
+    frame = load(spark, table)
+    table.upsert(to_arrow(Rows(seed=8).batch([1000], ts=3)))
+    assert frame.count() == 250
+    assert frame.filter("id = 'key-01000'").count() == 0
+    assert load(spark, table).count() == 251
+
+
+def test_time_travel(spark: SparkSession, table: hudini.Table) -> None:
+    first = table.history()[-1]["instant"]
+    frame = load(spark, table, **{"AS.OF.instant": first})
+    assert frame.count() == 200
+    assert hs.read(spark, table.path, as_of=first).count() == 200
+
+
+def test_read_optimized(spark: SparkSession, table: hudini.Table) -> None:
+    frame = load(spark, table, **{"hoodie.datasource.query.type": "read_optimized"})
+    expected = table.read(mode="read_optimized").to_arrow()
+    assert difference(in_utc(arrow(frame)), expected) is None
+    assert difference(in_utc(arrow(hs.read(spark, table.path, mode="read_optimized"))), expected) is None
+
+
+def test_the_helper_reads_only_the_columns_asked_for(spark: SparkSession, table: hudini.Table) -> None:
+    frame = hs.read(spark, table.path, columns=["note", "id"], meta=False)
+    assert frame.columns == ["note", "id"]
+    assert difference(arrow(frame), table.read(columns=["note", "id"], meta=False).to_arrow()) is None
+
+
+def test_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    empty = hudini.create(tmp_path / "empty", SCHEMA, record_key="id", options=OPTIONS)
+    assert load(spark, empty).collect() == []
+
+
+def test_a_schema_of_the_callers(spark: SparkSession, table: hudini.Table) -> None:
+    frame = spark.read.format("hudini").schema("ts long, id string").load(table.path)
+    assert difference(arrow(frame), table.read(columns=["ts", "id"], meta=False).to_arrow()) is None
+    with pytest.raises(Exception, match="the table has no column nope"):
+        spark.read.format("hudini").schema("nope string").load(table.path).collect()
+
+
+def test_nested_types_and_instants_before_1970(spark: SparkSession, tmp_path: Path) -> None:
+    schema = {
+        "id": "string not null",
+        "tags": "map<string,long>",
+        "steps": "array<struct<at: timestamp, cost: decimal(20,4) not null>>",
+        "raw": "binary",
+        "local": "timestamp_ntz",
+    }
+    when = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=dt.timezone.utc)
+    row = {
+        "id": "a",
+        "tags": {"x": 1, "y": None},
+        "steps": [{"at": when, "cost": decimal.Decimal("1234567890123456.7891")}, None],
+        "raw": b"\x00\xff",
+        "local": dt.datetime(1900, 1, 1, 0, 0, 0, 1),
+    }
+    made = hudini.create(tmp_path / "nested", schema, record_key="id", options=OPTIONS)
+    made.upsert([row, {"id": "b"}])
+    got = {
+        found["id"]: found
+        for found in hs.read(spark, made.path, meta=False).toArrow().to_pylist(maps_as_pydicts="strict")
+    }
+    assert got["a"] == row
+    assert got["b"] == {"id": "b", "tags": None, "steps": None, "raw": None, "local": None}
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"hoodie.datasource.query.type": "incremental"}, "HUDINI-201"),
+        ({"hoodie.bogus.key": "1"}, "hoodie.bogus.key"),
+        ({"as.of.instant": "not a time"}, "not a time"),
+    ],
+)
+def test_an_option_that_cannot_be_followed_is_named(
+    spark: SparkSession, table: hudini.Table, options: dict[str, str], what: str
+) -> None:
+    with pytest.raises(Exception, match=what):
+        load(spark, table, **options)
+
+
+def test_there_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="HUDINI-101"):
+        spark.read.format("hudini").load(str(tmp_path / "nothing"))
+
+
+def test_another_name(spark: SparkSession, table: hudini.Table) -> None:
+    hs.register(spark, alias="hudi")
+    assert spark.read.format("hudi").load(table.path).count() == 250
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_writing_through_the_source_names_the_helper(spark: SparkSession, table: hudini.Table, mode: str) -> None:
+    with pytest.raises(Exception, match=r"hudini\.spark\.upsert"):
+        load(spark, table).write.format("hudini").mode(mode).save(table.path)
+    assert len(table.history()) == 2
+
+
+def test_filters_stay_with_spark() -> None:
+    # Spark refuses a reader that offers to take filters unless a configuration says so.
+    defined: dict[str, Any] = vars(SplitReader)
+    assert "pushFilters" not in defined
