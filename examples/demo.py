@@ -27,7 +27,7 @@ OPTIONS = {
     "hoodie.datasource.write.recordkey.field": "id",
     "hoodie.datasource.write.precombine.field": "ts",
     "hoodie.datasource.write.partitionpath.field": "city",
-    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
     "hoodie.bucket.index.num.buckets": "2",
 }
 WATCHED = {

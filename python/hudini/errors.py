@@ -22,7 +22,9 @@ The text of a message may change between releases; the classes and their codes m
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 __all__ = [
     "CommitConflict",
@@ -179,7 +181,8 @@ class MemoryLimit(HudiniError, MemoryError):
 def from_text(text: str) -> HudiniError | None:
     """The last hudini error printed inside `text`, such as the traceback of a worker process; None if there is none.
 
-    Errors cross some process borders as text only. What `str` prints is enough to build the error again.
+    Errors cross some borders as text only: from worker processes, and through Arrow's C streams. What `str` prints is
+    enough to build the error again.
     """
     found = list(_PRINTED.finditer(text))
     if not found:
@@ -198,6 +201,20 @@ def from_text(text: str) -> HudiniError | None:
         offset=int(offset) if offset.isdecimal() else None,
         hint=fields.get("hint"),
     )
+
+
+@contextlib.contextmanager
+def restored() -> Iterator[None]:
+    """Gives an error of hudini its class back when it arrives as text inside another library's exception."""
+    try:
+        yield
+    except HudiniError:
+        raise
+    except Exception as error:
+        found = from_text(str(error))
+        if found is None:
+            raise
+        raise found from error
 
 
 _PRINTED = re.compile(

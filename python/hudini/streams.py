@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from hudini._optional import need
+from hudini.errors import restored
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,7 +27,10 @@ class ArrowRows:
 
     def reader(self) -> pyarrow.RecordBatchReader:
         """The rows as a `pyarrow.RecordBatchReader`: batch after batch, never all at once."""
-        return need("pyarrow", "reading as Arrow batches").RecordBatchReader.from_stream(self)
+        readers = need("pyarrow", "reading as Arrow batches").RecordBatchReader
+        with restored():
+            stream = readers.from_stream(self)
+        return readers.from_batches(stream.schema, _with_our_errors(stream))
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a `pyarrow.Table`."""
@@ -44,12 +48,18 @@ class ArrowRows:
     def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
         """All rows as a `polars.DataFrame`, or as a `polars.LazyFrame` that reads when it is collected."""
         polars = need("polars", "to_polars()")
-        return _lazy_frame(polars, self) if lazy else polars.DataFrame(self)
+        with restored():
+            return _lazy_frame(polars, self) if lazy else polars.DataFrame(self)
 
     def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """The rows as a relation of the DuckDB connection `con`, by default DuckDB's shared one."""
         duckdb = need("duckdb", "to_duckdb()")
         return (con or duckdb.default_connection()).from_arrow(self.to_arrow())
+
+
+def _with_our_errors(batches: Iterator[Any]) -> Iterator[Any]:
+    with restored():
+        yield from batches
 
 
 def _lazy_frame(polars: Any, rows: ArrowRows) -> Any:

@@ -41,6 +41,16 @@ _TIMELINE = {
 }
 
 
+# What a call leaves out comes from the options: these two here, the others in the core.
+_TABLE_TYPE = (
+    "hoodie.datasource.write.table.type",
+    "hoodie.datasource.write.storage.type",
+    "hoodie.table.type",
+    "type",
+)
+_TABLE_VERSION = ("hoodie.write.table.version",)
+
+
 def open(
     path: Path, *, storage_options: Options | None = None, options: Options | None = None, threads: int | None = None
 ) -> Table:
@@ -60,12 +70,12 @@ def create(
     record_key: Names = None,
     ordering: Names = None,
     partition_by: Names = (),
-    table_type: Literal["cow", "mor"] = "cow",
+    table_type: Literal["cow", "mor"] | None = None,
     *,
     name: str | None = None,
     merge_mode: str | None = None,
     key_generator: str | None = None,
-    table_version: int = 9,
+    table_version: int | None = None,
     options: Options | None = None,
     storage_options: Options | None = None,
     exist_ok: bool = False,
@@ -79,12 +89,12 @@ def create(
         record_key: the column or columns that name a row.
         ordering: the column that says which of two rows with one key is newer, such as an event time.
         partition_by: the columns that say which folder a row goes to.
-        table_type: `"cow"` (copy on write: quick reads) or `"mor"` (merge on read: quick writes).
+        table_type: `"cow"` (copy on write: quick reads, the default) or `"mor"` (merge on read: quick writes).
         name: the table's name; by default the last part of the path.
         merge_mode: how rows with one key are merged; by default by event time with an `ordering`, else by commit time.
         key_generator: Apache Hudi's name of it; by default what the keys ask for.
-        table_version: the version of Hudi's table format.
-        options: Apache Hudi's `hoodie.*` keys.
+        table_version: the version of Hudi's table format; by default 9.
+        options: Apache Hudi's `hoodie.*` keys; they say what the arguments leave open.
         exist_ok: open the table if it is there already, instead of raising `TableExists`.
 
     >>> schema = {"id": "string not null", "ts": "long", "city": "string"}
@@ -96,17 +106,22 @@ def create(
         name_list(record_key, "record_key"),
         name_list(ordering, "ordering"),
         name_list(partition_by, "partition_by"),
-        table_type,
+        table_type or _option(options, _TABLE_TYPE, "cow"),
         name,
         merge_mode,
         key_generator,
-        table_version,
+        table_version or int(_option(options, _TABLE_VERSION, "9")),
         options_text(options),
         options_text(storage_options),
         exist_ok,
         threads,
     )
     return Table(core)
+
+
+def _option(options: Options | None, names: tuple[str, ...], default: str) -> str:
+    given = options_text(options)
+    return next((given[name] for name in names if name in given), default)
 
 
 def is_table(path: Path, *, storage_options: Options | None = None) -> bool:
@@ -233,7 +248,7 @@ class Table:
             as_of: an instant (`20261121084838673` or shorter), an ISO time, a datetime, a `CommitResult`, or a row of
                 `history()`.
             mode: `"read_optimized"` leaves out what is not yet compacted in a merge-on-read table.
-            meta: with the five `_hoodie_` columns, which come first.
+            meta: with the five `_hoodie_` columns, which come first; `columns` names them like others.
             limit: at most so many rows.
             batch_size: rows in a record batch, at most.
 

@@ -38,8 +38,9 @@ def test_two_writers_lose_nothing(table_type: str, tmp_path: Path) -> None:
         for batch in batches(number, COMMITS):
             model.upsert(batch)
     assert mismatch(path, model) is None, mismatch(path, model)
-    history = hudini.open(str(path)).history()
-    assert len({row["instant"] for row in history}) == len(history) == 2 * COMMITS
+    # An attempt that lost against the other writer may leave a rollback; it leaves no commit.
+    commits = [row["instant"] for row in hudini.open(str(path)).history() if row["operation"] == "upsert"]
+    assert len(set(commits)) == len(commits) == 2 * COMMITS
 
 
 @TABLE_TYPES

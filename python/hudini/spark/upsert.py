@@ -13,6 +13,7 @@ Nothing on the driver grows with the number of rows. The storage must be reachab
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +21,23 @@ import hudini
 from hudini import _core
 from hudini._arguments import metadata_text, options_text, refuse
 from hudini.actions import CommitResult
-from hudini.errors import CommitConflict, HudiniError, InvalidOption, from_text
+from hudini.errors import CommitConflict, HudiniError, InvalidOption, restored
 from hudini.spark import frames
 from hudini.spark.batches import arrow_schema
-from hudini.spark.options import RETRIES, create_arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Options = Mapping[str, Any]
 
+RETRIES = "hoodie.write.num.retries.on.conflict.failures"
+_CREATE_ARGUMENTS = set(inspect.signature(hudini.create).parameters) - {
+    "path",
+    "schema",
+    "options",
+    "exist_ok",
+    "threads",
+}
 _WORKERS_PYTHON = "set PYSPARK_PYTHON to the Python that hudini is installed in before Spark starts"
 
 
@@ -67,8 +75,8 @@ def delete(df: DataFrame, path: str, options: Options | None = None, **more: Any
 def _write(operation: str, df: DataFrame, path: str, options: Options | None, more: dict[str, Any]) -> CommitResult:
     metadata = metadata_text(more.pop("metadata", None))
     refuse(f"hudini.spark.{operation}", "idempotency_key=", given=more.pop("idempotency_key", None) is not None)
-    create, rest = create_arguments(options_text(options), more)
-    write_options = options_text(rest)
+    create = {name: more.pop(name) for name in _CREATE_ARGUMENTS & more.keys()}
+    write_options = options_text(options) | options_text(more)
     storage_options = create.get("storage_options")
     if operation == "delete" or hudini.is_table(path, storage_options=storage_options):
         table = hudini.open(path, storage_options=storage_options)
@@ -164,14 +172,9 @@ def _abort(action: _core.Action, error: BaseException) -> None:
 def _typed_errors() -> Iterator[None]:
     """A worker's error reaches the driver as text inside one of Spark's errors; callers get its class back."""
     try:
-        yield
-    except HudiniError:
-        raise
+        with restored():
+            yield
     except Exception as error:
-        text = str(error)
-        found = from_text(text)
-        if found is None and "No module named 'hudini'" in text:
-            found = HudiniError("Spark's workers run a Python without hudini", hint=_WORKERS_PYTHON)
-        if found is None:
+        if "No module named 'hudini'" not in str(error):
             raise
-        raise found from error
+        raise HudiniError("Spark's workers run a Python without hudini", hint=_WORKERS_PYTHON) from error

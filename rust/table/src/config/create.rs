@@ -167,7 +167,10 @@ impl NewTable {
         set(keys::INDEX_TYPE, "BUCKET");
         set(keys::BUCKET_ENGINE, "SIMPLE");
         set(keys::BUCKET_COUNT, &self.buckets.count.to_string());
+        // Apache Hudi's services take the index from here. Their check of a bucket index looks for the key under the
+        // writer's name and fails without it.
         set(keys::HASH_FIELDS, &self.buckets.hash_fields.join(","));
+        set(options::RECORD_KEY.key(), &self.record_key.join(","));
         set(keys::CHECKSUM, &table_checksum(None, &self.name).to_string());
         Ok(properties)
     }
