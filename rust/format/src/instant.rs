@@ -240,12 +240,15 @@ mod tests {
     #[case("1.deltacommit.inflight", "1", None, Action::DeltaCommit, State::Inflight)]
     #[case("1_2.replacecommit", "1", Some("2"), Action::ReplaceCommit, State::Completed)]
     #[case("1.commit", "1", None, Action::Commit, State::Completed)]
-    fn names(#[case] name: &str, #[case] t: &str, #[case] c: Option<&str>, #[case] action: Action, #[case] state: State) {
+    fn names(
+        #[case] name: &str,
+        #[case] t: &str,
+        #[case] c: Option<&str>,
+        #[case] action: Action,
+        #[case] state: State,
+    ) {
         let file = InstantFile::parse(name).unwrap();
-        assert_eq!(
-            file,
-            InstantFile { requested: t.to_owned(), completed: c.map(str::to_owned), action, state }
-        );
+        assert_eq!(file, InstantFile { requested: t.to_owned(), completed: c.map(str::to_owned), action, state });
     }
 
     #[rstest]

@@ -57,9 +57,7 @@ impl Generator {
         match upper.trim_end_matches("_AVRO") {
             "SIMPLE" | "SIMPLEKEYGENERATOR" | "SIMPLEAVROKEYGENERATOR" => Ok(Self::Simple),
             "COMPLEX" | "COMPLEXKEYGENERATOR" | "COMPLEXAVROKEYGENERATOR" => Ok(Self::Complex),
-            "NON_PARTITION" | "NONPARTITIONEDKEYGENERATOR" | "NONPARTITIONEDAVROKEYGENERATOR" => {
-                Ok(Self::NonPartition)
-            }
+            "NON_PARTITION" | "NONPARTITIONEDKEYGENERATOR" | "NONPARTITIONEDAVROKEYGENERATOR" => Ok(Self::NonPartition),
             _ => Err(Error::unsupported(format!("the key generator '{name}'"))
                 .with_hint("hudini writes with SIMPLE, COMPLEX and NON_PARTITION")),
         }
@@ -87,10 +85,10 @@ impl KeyConfig {
             key.clear();
             if composite {
                 self.composite_key(&columns, row, &mut key)?;
-            } else if let [(name, column)] = columns.as_slice() {
-                if column.is_null(row) || !push_value(*column, row, &mut key)? || key.is_empty() {
-                    return Err(no_key(name, row));
-                }
+            } else if let [(name, column)] = columns.as_slice()
+                && (column.is_null(row) || !push_value(*column, row, &mut key)? || key.is_empty())
+            {
+                return Err(no_key(name, row));
             }
             keys.append_value(&key);
         }
@@ -259,7 +257,22 @@ fn push_escaped(value: &str, out: &mut String) {
     for c in value.chars() {
         let special = matches!(
             c,
-            '\0'..='\x1f' | '\x7f' | '"' | '#' | '%' | '\'' | '*' | '/' | ':' | '=' | '?' | '\\' | '{' | '[' | ']' | '^'
+            '\0'..='\x1f'
+                | '\x7f'
+                | '"'
+                | '#'
+                | '%'
+                | '\''
+                | '*'
+                | '/'
+                | ':'
+                | '='
+                | '?'
+                | '\\'
+                | '{'
+                | '['
+                | ']'
+                | '^'
         );
         if special { put(out, format_args!("%{:02X}", u32::from(c))) } else { out.push(c) }
     }

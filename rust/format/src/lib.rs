@@ -9,10 +9,10 @@ pub mod error;
 pub mod hash;
 pub mod instant;
 pub mod key;
-pub mod schema;
 pub mod log;
 pub mod name;
 pub mod properties;
+pub mod schema;
 mod wire;
 
 pub use error::{Error, ErrorKind, Result};

@@ -30,7 +30,8 @@ fn message(error: &Error) -> String {
 pub(crate) fn as_text(error: &Error) -> String {
     let mut text = format!("hudini.errors.{}: {} [{}]", error.kind().name(), message(error), error.kind().code());
     let offset = error.offset().map(|offset| offset.to_string());
-    let fields = [("path", error.path()), ("instant", error.instant()), ("offset", offset.as_deref()), ("hint", error.hint())];
+    let fields =
+        [("path", error.path()), ("instant", error.instant()), ("offset", offset.as_deref()), ("hint", error.hint())];
     for (name, value) in fields {
         if let Some(value) = value {
             text += &format!("\n  {name}: {value}");

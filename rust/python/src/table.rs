@@ -27,7 +27,13 @@ pub(crate) struct Table {
 #[pymethods]
 impl Table {
     #[staticmethod]
-    fn open(py: Python<'_>, path: String, storage_options: Map, options: Map, threads: Option<usize>) -> PyResult<Self> {
+    fn open(
+        py: Python<'_>,
+        path: String,
+        storage_options: Map,
+        options: Map,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
         released(py, move || {
             let location = Location { url: path, storage_options };
             let inner = hudini_table::Table::open(location, values::options(options)?, Context::system(threads))?;
@@ -149,6 +155,7 @@ impl Table {
             .collect()
     }
 
+    #[allow(clippy::too_many_arguments, reason = "the arguments of Table.read, all of them")]
     fn scan(
         &self,
         py: Python<'_>,

@@ -13,6 +13,7 @@ use apache_avro::writer::datum::GenericDatumWriter;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::wire::{put_avro_bytes, put_avro_long};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"Obj\x01";
@@ -41,21 +42,17 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T>
 /// Encodes one record; `schema_text` is what the header shows, `schema` its parsed form.
 pub(super) fn encode<T: Serialize>(value: &T, schema_text: &str, schema: &Schema) -> Result<Vec<u8>> {
     let failed = |e: apache_avro::Error| Error::internal("a timeline payload cannot be encoded").caused_by(e);
-    let datum = GenericDatumWriter::builder(schema)
-        .build()
-        .map_err(failed)?
-        .write_ser_to_vec(value)
-        .map_err(failed)?;
+    let datum = GenericDatumWriter::builder(schema).build().map_err(failed)?.write_ser_to_vec(value).map_err(failed)?;
     let sync = sync_marker(&datum);
     let mut out = Vec::with_capacity(schema_text.len() + datum.len() + 64);
     out.extend_from_slice(MAGIC);
-    put_varint(&mut out, 1);
-    put_bytes(&mut out, b"avro.schema");
-    put_bytes(&mut out, schema_text.as_bytes());
-    put_varint(&mut out, 0);
+    put_avro_long(&mut out, 1);
+    put_avro_bytes(&mut out, b"avro.schema");
+    put_avro_bytes(&mut out, schema_text.as_bytes());
+    put_avro_long(&mut out, 0);
     out.extend_from_slice(&sync);
-    put_varint(&mut out, 1);
-    put_bytes(&mut out, &datum);
+    put_avro_long(&mut out, 1);
+    put_avro_bytes(&mut out, &datum);
     out.extend_from_slice(&sync);
     Ok(out)
 }
@@ -70,19 +67,4 @@ fn sync_marker(datum: &[u8]) -> [u8; SYNC_BYTES] {
         lane.copy_from_slice(&crc.finalize().to_be_bytes());
     }
     marker
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-/// Zigzag of a non-negative number, seven bits a byte.
-fn put_varint(out: &mut Vec<u8>, value: u64) {
-    let mut rest = value << 1;
-    while rest >= 0x80 {
-        out.push((rest & 0x7f) as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
 }

@@ -49,7 +49,11 @@ enum Values {
     Fixed(usize, Vec<u8>),
     Enum(Vec<String>, Variable),
     /// The unscaled value as fixed of that size, or as bytes; and by how much its scale has to grow.
-    Decimal { size: Option<usize>, factor: i128, values: Vec<i128> },
+    Decimal {
+        size: Option<usize>,
+        factor: i128,
+        values: Vec<i128>,
+    },
     List(Vec<i32>, Box<Column>),
     Map(Vec<i32>, Box<Column>, Box<Column>),
     Struct(Plan),
@@ -347,7 +351,10 @@ fn variable_array(values: &mut Variable, data_type: &DataType, nulls: Option<Nul
     })
 }
 
-fn primitive<T: arrow_array::types::ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBuffer>) -> PrimitiveArray<T>
+fn primitive<T: arrow_array::types::ArrowPrimitiveType>(
+    values: Vec<T::Native>,
+    nulls: Option<NullBuffer>,
+) -> PrimitiveArray<T>
 where
     T::Native: ArrowNativeType,
 {

@@ -1,4 +1,5 @@
-//! A checked walk over one datum.
+//! A checked walk over one datum. Beside `wire::Reader` it knows no file offset: rows are read by the million, and the
+//! block that holds them says where they lie.
 
 use crate::{Error, Result};
 
@@ -25,9 +26,10 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (head, tail) = self.rest.split_first_chunk::<N>().ok_or_else(|| {
-            Error::corrupt(format!("an Avro value of {N} bytes where {} are left", self.rest.len()))
-        })?;
+        let (head, tail) = self
+            .rest
+            .split_first_chunk::<N>()
+            .ok_or_else(|| Error::corrupt(format!("an Avro value of {N} bytes where {} are left", self.rest.len())))?;
         self.rest = tail;
         Ok(*head)
     }
@@ -59,9 +61,10 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn length(&mut self) -> Result<usize> {
         let long = self.long()?;
-        usize::try_from(long).ok().filter(|length| *length <= self.rest.len()).ok_or_else(|| {
-            Error::corrupt(format!("an Avro length of {long} where {} bytes are left", self.rest.len()))
-        })
+        usize::try_from(long)
+            .ok()
+            .filter(|length| *length <= self.rest.len())
+            .ok_or_else(|| Error::corrupt(format!("an Avro length of {long} where {} bytes are left", self.rest.len())))
     }
 
     pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {

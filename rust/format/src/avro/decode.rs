@@ -83,9 +83,8 @@ impl Plan {
         for field in &writer.fields {
             match wanted.iter().find(|w| *w.name() == field.name) {
                 Some(want) => {
-                    let column = Column::new(&field.node, want.data_type()).map_err(|e| {
-                        Error::new(e.kind(), format!("column '{}': {}", field.name, e.message()))
-                    })?;
+                    let column = Column::new(&field.node, want.data_type())
+                        .map_err(|e| Error::new(e.kind(), format!("column '{}': {}", field.name, e.message())))?;
                     columns.push(column);
                     found.push(&field.name);
                     steps.push(Step::Read);
@@ -162,7 +161,10 @@ fn skip(node: &Node, cursor: &mut Cursor<'_>) -> Result<()> {
         Node::Union(branches) => {
             let at = cursor.long()?;
             let branch = usize::try_from(at).ok().and_then(|i| branches.get(i));
-            skip(branch.ok_or_else(|| Error::corrupt(format!("branch {at} of a union of {}", branches.len())))?, cursor)?;
+            skip(
+                branch.ok_or_else(|| Error::corrupt(format!("branch {at} of a union of {}", branches.len())))?,
+                cursor,
+            )?;
         }
     }
     Ok(())

@@ -5,13 +5,12 @@ use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time32MillisecondType,
     Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
-use arrow_array::{
-    Array, BinaryArray, BooleanArray, FixedSizeBinaryArray, RecordBatch, StringArray, StructArray,
-};
+use arrow_array::{Array, BinaryArray, BooleanArray, FixedSizeBinaryArray, RecordBatch, StringArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::schema::{Node, Record};
+use crate::wire::{put_avro_bytes, put_avro_long};
 use crate::{Error, Result};
 
 /// Writes rows of one batch. Columns are found by name; all fields of the schema must be there.
@@ -76,10 +75,10 @@ impl<'a> Column<'a> {
         let null = matches!(self.values, Values::Null) || self.array.is_null(row);
         match (self.null_branch, null) {
             (Some(branch), true) => {
-                put_long(out, branch as i64);
+                put_avro_long(out, branch as i64);
                 return Ok(());
             }
-            (Some(branch), false) => put_long(out, 1 - branch as i64),
+            (Some(branch), false) => put_avro_long(out, 1 - branch as i64),
             (None, true) if !matches!(self.values, Values::Null) => {
                 return Err(Error::schema(format!("null in row {row} of a column that must not be null")));
             }
@@ -137,12 +136,12 @@ impl<'a> Values<'a> {
         match self {
             Self::Null => {}
             Self::Boolean(values) => out.push(u8::from(values.value(row))),
-            Self::Int(values) => put_long(out, i64::from(*values.get(row).ok_or_else(gone)?)),
-            Self::Long(values) => put_long(out, *values.get(row).ok_or_else(gone)?),
+            Self::Int(values) => put_avro_long(out, i64::from(*values.get(row).ok_or_else(gone)?)),
+            Self::Long(values) => put_avro_long(out, *values.get(row).ok_or_else(gone)?),
             Self::Float(values) => out.extend_from_slice(&values.get(row).ok_or_else(gone)?.to_le_bytes()),
             Self::Double(values) => out.extend_from_slice(&values.get(row).ok_or_else(gone)?.to_le_bytes()),
-            Self::Text(values) => put_bytes(out, values.value(row).as_bytes()),
-            Self::Bytes(values) => put_bytes(out, values.value(row)),
+            Self::Text(values) => put_avro_bytes(out, values.value(row).as_bytes()),
+            Self::Bytes(values) => put_avro_bytes(out, values.value(row)),
             Self::Fixed(values) => out.extend_from_slice(values.value(row)),
             Self::Decimal(size, values) => put_decimal(out, *values.get(row).ok_or_else(gone)?, *size)?,
             Self::List(offsets, item) => {
@@ -152,7 +151,7 @@ impl<'a> Values<'a> {
             Self::Map(offsets, keys, value) => {
                 let (start, end) = bounds(offsets, row).ok_or_else(gone)?;
                 put_items(out, start, end, |at, out| {
-                    put_bytes(out, keys.value(at).as_bytes());
+                    put_avro_bytes(out, keys.value(at).as_bytes());
                     value.write(at, out)
                 })?;
             }
@@ -181,25 +180,11 @@ fn put_items(
     mut item: impl FnMut(usize, &mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
     if end > start {
-        put_long(out, (end - start) as i64);
+        put_avro_long(out, (end - start) as i64);
         (start..end).try_for_each(|at| item(at, out))?;
     }
-    put_long(out, 0);
+    put_avro_long(out, 0);
     Ok(())
-}
-
-fn put_long(out: &mut Vec<u8>, value: i64) {
-    let mut raw = ((value << 1) ^ (value >> 63)) as u64;
-    while raw >= 0x80 {
-        out.push(raw as u8 | 0x80);
-        raw >>= 7;
-    }
-    out.push(raw as u8);
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_long(out, bytes.len() as i64);
-    out.extend_from_slice(bytes);
 }
 
 fn put_decimal(out: &mut Vec<u8>, value: i128, size: Option<usize>) -> Result<()> {
@@ -214,7 +199,7 @@ fn put_decimal(out: &mut Vec<u8>, value: i128, size: Option<usize>) -> Result<()
     match tail {
         Some(tail) if needed <= width => {
             if size.is_none() {
-                put_long(out, width as i64);
+                put_avro_long(out, width as i64);
             }
             out.extend_from_slice(tail);
             Ok(())

@@ -83,7 +83,10 @@ fn every_type_round_trips() {
     let record = record_of(&batch);
     let back = decode(&encode(&batch, &record), &record, record.to_arrow().unwrap());
     // NaN is not equal to itself: compare what the rows print.
-    assert_eq!(format!("{back:?}"), format!("{:?}", RecordBatch::try_new(back.schema(), batch.columns().to_vec()).unwrap()));
+    assert_eq!(
+        format!("{back:?}"),
+        format!("{:?}", RecordBatch::try_new(back.schema(), batch.columns().to_vec()).unwrap())
+    );
 }
 
 #[test]

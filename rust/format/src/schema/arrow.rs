@@ -65,8 +65,7 @@ fn arrow_type(node: &Node) -> Result<DataType> {
         Node::Decimal { precision, scale, .. } => DataType::Decimal128(*precision, *scale),
         Node::Array(item) => DataType::List(Arc::new(arrow_field(LIST_ITEM, item)?)),
         Node::Map(value) => {
-            let entries =
-                Fields::from(vec![Field::new("key", DataType::Utf8, false), arrow_field("value", value)?]);
+            let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), arrow_field("value", value)?]);
             DataType::Map(Arc::new(Field::new(MAP_ENTRIES, DataType::Struct(entries), false)), false)
         }
         Node::Record(record) => DataType::Struct(arrow_fields(record)?),
@@ -246,7 +245,7 @@ fn type_json(data_type: &DataType, parent: &str, column: &str) -> Result<Value> 
 /// The fewest bytes whose two's complement holds every unscaled value of that precision, as Spark sizes them.
 pub fn decimal_bytes(precision: u8) -> usize {
     let limit = 10_i128.checked_pow(u32::from(precision)).unwrap_or(i128::MAX);
-    (1..16).find(|bytes| limit - 1 <= (1_i128 << (8 * bytes - 1)) - 1).unwrap_or(16)
+    (1..16).find(|bytes| limit <= 1_i128 << (8 * bytes - 1)).unwrap_or(16)
 }
 
 #[cfg(test)]
@@ -295,9 +294,11 @@ mod tests {
     #[test]
     fn meta_columns_come_first_with_their_doc() {
         let text = avro_text(&meta::with_meta(&nested()), "t").unwrap();
-        assert!(text.contains(
-            r#""fields":[{"name":"_hoodie_commit_time","type":["null","string"],"doc":"","default":null},"#
-        ));
+        assert!(
+            text.contains(
+                r#""fields":[{"name":"_hoodie_commit_time","type":["null","string"],"doc":"","default":null},"#
+            )
+        );
     }
 
     #[test]

@@ -151,9 +151,9 @@ impl Parser {
                     return Err(Error::unsupported(format!("the recursive Avro type '{full}'")));
                 }
                 let found = self.named.iter().find(|(n, _)| *n == full || n == name);
-                found
-                    .map(|(_, node)| node.clone())
-                    .ok_or_else(|| Error::corrupt(format!("the Avro type '{name}' is mentioned before it is defined")))?
+                found.map(|(_, node)| node.clone()).ok_or_else(|| {
+                    Error::corrupt(format!("the Avro type '{name}' is mentioned before it is defined"))
+                })?
             }
         })
     }
@@ -270,10 +270,7 @@ mod tests {
         let record = Record::parse(text).unwrap();
         assert_eq!(record.name, "n.r");
         let nodes: Vec<_> = record.fields.iter().map(|f| f.node.clone()).collect();
-        let b = Node::Record(Record {
-            name: "n.b".into(),
-            fields: vec![Field { name: "x".into(), node: Node::Int }],
-        });
+        let b = Node::Record(Record { name: "n.b".into(), fields: vec![Field { name: "x".into(), node: Node::Int }] });
         assert_eq!(
             nodes,
             vec![

@@ -43,15 +43,16 @@ pub(super) fn adapt(batch: &RecordBatch, wanted: &SchemaRef) -> Result<RecordBat
 
 fn can_become(from: &DataType, to: &DataType) -> bool {
     use DataType::{
-        Binary, Date32, Decimal128, FixedSizeBinary, Float32, Float64, Int32, Int64, List, Map, Struct, Timestamp,
-        Utf8,
+        Binary, Date32, Decimal128, FixedSizeBinary, Float32, Float64, Int32, Int64, List, Map, Struct, Timestamp, Utf8,
     };
     match (from, to) {
         (from, to) if from == to => true,
         (Int32, Int64 | Float32 | Float64) | (Int64, Float32 | Float64) | (Float32, Float64) => true,
         (Utf8, Binary) | (Binary, Utf8) | (FixedSizeBinary(_), Binary) | (Int32, Date32) => true,
         (Timestamp(a, _), Timestamp(b, _)) => a == b,
-        (Decimal128(p, s), Decimal128(to_p, to_s)) => to_s >= s && i16::from(*to_p) - i16::from(*to_s) >= i16::from(*p) - i16::from(*s),
+        (Decimal128(p, s), Decimal128(to_p, to_s)) => {
+            to_s >= s && i16::from(*to_p) - i16::from(*to_s) >= i16::from(*p) - i16::from(*s)
+        }
         (List(a), List(b)) => can_become(a.data_type(), b.data_type()),
         (Map(a, _), Map(b, _)) => can_become(a.data_type(), b.data_type()),
         (Struct(have), Struct(want)) => want.iter().all(|w| {

@@ -36,12 +36,7 @@ pub fn read_bytes(bytes: Bytes, wanted: &SchemaRef, batch_size: usize) -> Result
     batches(bytes, wanted, batch_size, "a Parquet log block")
 }
 
-fn batches(
-    source: impl ChunkReader + 'static,
-    wanted: &SchemaRef,
-    batch_size: usize,
-    path: &str,
-) -> Result<Batches> {
+fn batches(source: impl ChunkReader + 'static, wanted: &SchemaRef, batch_size: usize, path: &str) -> Result<Batches> {
     let what = path.to_owned();
     let broken = move |e: ParquetError| parquet_error(e, &what);
     // Another writer's Arrow schema in the footer is a hint at best; the Parquet types decide.
@@ -55,7 +50,8 @@ fn batches(
     let reader = builder.with_projection(mask).with_batch_size(batch_size).build().map_err(&broken)?;
     let (wanted, what) = (wanted.clone(), path.to_owned());
     Ok(Box::new(reader.map(move |batch| {
-        let batch: RecordBatch = batch.map_err(|e| Error::corrupt("a base file cannot be read").caused_by(e).at_path(&what))?;
+        let batch: RecordBatch =
+            batch.map_err(|e| Error::corrupt("a base file cannot be read").caused_by(e).at_path(&what))?;
         adapt::adapt(&batch, &wanted).map_err(|e| e.at_path(&what))
     })))
 }
@@ -81,7 +77,7 @@ impl StoredFile {
     fn fetch(&self, start: u64, length: u64) -> Result<Bytes> {
         let end = start.checked_add(length).filter(|end| *end <= self.size);
         let end = end.ok_or_else(|| Error::corrupt(format!("bytes beyond the file's {} are asked for", self.size)))?;
-        let mut parts = self.storage.submit(&self.path, vec![start..end]).wait()?;
+        let mut parts = self.storage.submit(&self.path, std::iter::once(start..end).collect()).wait()?;
         parts.pop().ok_or_else(|| Error::storage("storage answered with nothing"))
     }
 }

@@ -173,7 +173,11 @@ struct KeySummary {
 impl KeySummary {
     fn new(expected_rows: u64) -> Result<Self> {
         let entries = u32::try_from(expected_rows).unwrap_or(u32::MAX).clamp(1, DEFAULT_MAX_ENTRIES);
-        Ok(Self { bloom: BloomFilter::dynamic(entries, DEFAULT_FALSE_POSITIVES, DEFAULT_MAX_ENTRIES)?, range: None, rows: 0 })
+        Ok(Self {
+            bloom: BloomFilter::dynamic(entries, DEFAULT_FALSE_POSITIVES, DEFAULT_MAX_ENTRIES)?,
+            range: None,
+            rows: 0,
+        })
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -191,10 +195,8 @@ impl KeySummary {
     }
 
     fn footer(&self) -> Vec<(&'static str, String)> {
-        let mut pairs = vec![
-            (BLOOM_FILTER_FOOTER, self.bloom.to_text()),
-            (BLOOM_TYPE_FOOTER, self.bloom.kind().code().to_owned()),
-        ];
+        let mut pairs =
+            vec![(BLOOM_FILTER_FOOTER, self.bloom.to_text()), (BLOOM_TYPE_FOOTER, self.bloom.kind().code().to_owned())];
         if let Some((low, high)) = &self.range {
             pairs.push((MIN_RECORD_KEY_FOOTER, low.clone()));
             pairs.push((MAX_RECORD_KEY_FOOTER, high.clone()));

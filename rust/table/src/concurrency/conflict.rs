@@ -51,9 +51,11 @@ pub fn check(
     }
     let clustering = now.pending().find(|i| i.action == Action::Clustering);
     match clustering {
-        Some(instant) => Err(Error::unsupported("writing while a clustering is pending: it may replace the same files")
-            .at_instant(&instant.requested)
-            .with_hint("let the engine that scheduled the clustering finish it")),
+        Some(instant) => {
+            Err(Error::unsupported("writing while a clustering is pending: it may replace the same files")
+                .at_instant(&instant.requested)
+                .with_hint("let the engine that scheduled the clustering finish it"))
+        }
         None => Ok(()),
     }
 }
@@ -69,10 +71,7 @@ fn touched_by(metadata: &CommitMetadata) -> BTreeSet<Touched> {
 
 fn conflict(instant: &str, group: &Touched) -> Error {
     let Touched { partition, group } = group;
-    Error::new(
-        ErrorKind::CommitConflict,
-        format!("another writer changed {group} of partition '{partition}' first"),
-    )
-    .at_instant(instant)
-    .with_hint("write again: the rows have to be merged with the newer state")
+    Error::new(ErrorKind::CommitConflict, format!("another writer changed {group} of partition '{partition}' first"))
+        .at_instant(instant)
+        .with_hint("write again: the rows have to be merged with the newer state")
 }

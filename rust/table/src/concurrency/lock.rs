@@ -23,9 +23,12 @@ pub fn table_lock(storage: &dyn Storage, context: &Context, wait_ms: u64) -> Res
         }
         let waited = u64::try_from(context.clock.monotonic_ms() - start).unwrap_or(0);
         if waited >= wait_ms {
-            return Err(Error::new(ErrorKind::LockUnavailable, format!("the table's lock was not free within {wait_ms} ms"))
-                .at_path(PATH)
-                .with_hint("another writer is committing; raise hoodie.write.lock.wait_time_ms if it needs that long"));
+            return Err(Error::new(
+                ErrorKind::LockUnavailable,
+                format!("the table's lock was not free within {wait_ms} ms"),
+            )
+            .at_path(PATH)
+            .with_hint("another writer is committing; raise hoodie.write.lock.wait_time_ms if it needs that long"));
         }
         context.clock.sleep_ms(pause.min(wait_ms - waited).max(1));
         pause = (pause * 2).min(LONGEST_PAUSE_MS);

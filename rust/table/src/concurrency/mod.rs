@@ -9,4 +9,4 @@ pub use conflict::{Touched, check as check_conflicts};
 pub(crate) use heart::forget;
 pub use heart::{Heart, is_dead};
 pub use lock::table_lock;
-pub use markers::{MarkerKind, Marked, create as create_marker, delete_all as delete_markers, list as list_markers};
+pub use markers::{Marked, MarkerKind, create as create_marker, delete_all as delete_markers, list as list_markers};

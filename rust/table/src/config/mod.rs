@@ -161,9 +161,8 @@ impl TableConfig {
     pub fn buckets(&self) -> Result<Option<Buckets>> {
         let Some(count) = self.get(keys::BUCKET_COUNT) else { return Ok(None) };
         let count = count.parse().ok().filter(|n| (1..=MAX_BUCKETS).contains(n));
-        let count = count.ok_or_else(|| {
-            unknown(keys::BUCKET_COUNT, self.get(keys::BUCKET_COUNT).unwrap_or_default())
-        })?;
+        let count =
+            count.ok_or_else(|| unknown(keys::BUCKET_COUNT, self.get(keys::BUCKET_COUNT).unwrap_or_default()))?;
         let hash_fields = split_fields(self.get(keys::HASH_FIELDS).unwrap_or_default());
         let hash_fields = if hash_fields.is_empty() { self.record_key.clone() } else { hash_fields };
         Ok(Some(Buckets { count, hash_fields }))

@@ -1,7 +1,7 @@
 //! `hoodie.properties` on storage: the one file of a table that is rewritten in place, with a backup to fall back to.
 
-use hudini_format::properties::{Properties, java_date};
 use hudini_format::instant::format_time;
+use hudini_format::properties::{Properties, java_date};
 
 use super::{HOODIE, keys};
 use crate::context::Context;
@@ -54,9 +54,7 @@ pub fn clear_metadata_table(storage: &dyn Storage, context: &Context) -> Result<
 fn update(storage: &dyn Storage, context: &Context, change: impl FnOnce(&mut Properties)) -> Result<()> {
     let mut properties = read_properties(storage)?;
     let now = context.clock.now_ms();
-    let write = |properties: &Properties| {
-        properties.to_bytes(&format!("Updated at {}", iso(now)), &java_date(now))
-    };
+    let write = |properties: &Properties| properties.to_bytes(&format!("Updated at {}", iso(now)), &java_date(now));
     // Never without a whole copy: a backup left by an interrupted rewrite is written over, not deleted first.
     storage.replace(BACKUP, &write(&properties))?;
     change(&mut properties);

@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn it_ticks_until_dropped() {
         let (sender, receiver) = mpsc::channel();
-        let ticker = Ticker::start(1, move || drop(sender.send(())));
+        let ticker = Ticker::start(1, move || sender.send(()).unwrap_or_default());
         receiver.recv().unwrap();
         receiver.recv().unwrap();
         drop(ticker);

@@ -248,8 +248,6 @@ fn deleted_rows(rows: &RecordBatch) -> Result<Option<BooleanArray>> {
     match rows.column_by_name(meta::IS_DELETED) {
         None => Ok(None),
         Some(column) if *column.data_type() == DataType::Boolean => Ok(Some(column.as_boolean().clone())),
-        Some(column) => {
-            Err(Error::schema(format!("{} must be boolean, not {}", meta::IS_DELETED, column.data_type())))
-        }
+        Some(column) => Err(Error::schema(format!("{} must be boolean, not {}", meta::IS_DELETED, column.data_type()))),
     }
 }

@@ -206,9 +206,11 @@ fn wrapped(column: &dyn Array, row: usize, in_array: bool) -> Result<OrderingVal
         (_, Part::Decimal(v, scale)) => {
             let factor = DECIMAL_SCALE.checked_sub(scale).and_then(|by| 10_i128.checked_pow(by));
             let scaled = factor.and_then(|factor| v.checked_mul(factor));
-            OrderingValue::Decimal(scaled.ok_or_else(|| {
-                Error::unsupported("a delete ordered by a decimal beyond 15 digits after the point")
-            })?)
+            OrderingValue::Decimal(
+                scaled.ok_or_else(|| {
+                    Error::unsupported("a delete ordered by a decimal beyond 15 digits after the point")
+                })?,
+            )
         }
         (_, Part::Null) => OrderingValue::Int(0),
     })
@@ -236,10 +238,8 @@ mod tests {
 
     #[test]
     fn several_fields_compare_left_to_right() {
-        let both = columns(vec![
-            Arc::new(Int64Array::from(vec![5, 5, 6])),
-            Arc::new(StringArray::from(vec!["b", "c", "a"])),
-        ]);
+        let both =
+            columns(vec![Arc::new(Int64Array::from(vec![5, 5, 6])), Arc::new(StringArray::from(vec!["b", "c", "a"]))]);
         assert_eq!(both.key(0).compare(&both.key(1)), Some(Ordering::Less));
         assert_eq!(both.key(2).compare(&both.key(1)), Some(Ordering::Greater));
     }

@@ -211,10 +211,7 @@ fn output_schema(snapshot: &Snapshot, request: &ScanRequest) -> Result<Schema> {
     Ok(Schema::new(names.iter().map(field).collect::<Result<Vec<_>>>()?))
 }
 
-fn limited(
-    rows: impl Iterator<Item = Result<RecordBatch>>,
-    limit: usize,
-) -> impl Iterator<Item = Result<RecordBatch>> {
+fn limited(rows: impl Iterator<Item = Result<RecordBatch>>, limit: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut left = limit;
     rows.map_while(move |batch| match batch {
         _ if left == 0 => None,

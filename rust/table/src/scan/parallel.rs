@@ -29,7 +29,13 @@ pub(super) fn read(
     if context.threads <= 1 || splits.len() <= 1 {
         return Box::new(splits.into_iter().flat_map(move |split| rows_of(&storage, &split, batch_size)));
     }
-    Box::new(Ordered { storage, batch_size, waiting: splits.into(), running: VecDeque::new(), threads: context.threads })
+    Box::new(Ordered {
+        storage,
+        batch_size,
+        waiting: splits.into(),
+        running: VecDeque::new(),
+        threads: context.threads,
+    })
 }
 
 fn rows_of(storage: &Arc<dyn Storage>, split: &Split, batch_size: usize) -> Box<dyn Iterator<Item = Item> + Send> {

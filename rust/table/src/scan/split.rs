@@ -93,12 +93,7 @@ impl Split {
     }
 }
 
-fn base_rows(
-    storage: &Arc<dyn Storage>,
-    slice: &FileSlice,
-    schema: &SchemaRef,
-    batch_size: usize,
-) -> Result<Batches> {
+fn base_rows(storage: &Arc<dyn Storage>, slice: &FileSlice, schema: &SchemaRef, batch_size: usize) -> Result<Batches> {
     match &slice.base {
         Some(base) => base_file::read(storage, &slice.path(base), schema, batch_size),
         None => Ok(Box::new(std::iter::empty())),

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use hudini_format::action::{
-    InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest,
-};
+use hudini_format::action::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};
 use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
@@ -160,8 +158,8 @@ fn without_scheme(url: &str) -> &str {
 
 fn below_root<'a>(root: &str, path: &'a str) -> Option<&'a str> {
     let path = path.strip_prefix("file:").unwrap_or(path);
-    let path = path.strip_prefix(without_scheme(root)).or_else(|| {
-        path.trim_start_matches('/').strip_prefix(without_scheme(root).trim_start_matches('/'))
-    })?;
+    let path = path
+        .strip_prefix(without_scheme(root))
+        .or_else(|| path.trim_start_matches('/').strip_prefix(without_scheme(root).trim_start_matches('/')))?;
     Some(path.trim_start_matches('/')).filter(|p| !p.is_empty())
 }

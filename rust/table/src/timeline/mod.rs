@@ -83,10 +83,7 @@ impl Timeline {
 
     /// The greatest time that any file name here mentions.
     pub fn newest_time(&self) -> Option<&str> {
-        self.instants
-            .iter()
-            .flat_map(|i| std::iter::once(i.requested.as_str()).chain(i.completed.as_deref()))
-            .max()
+        self.instants.iter().flat_map(|i| std::iter::once(i.requested.as_str()).chain(i.completed.as_deref())).max()
     }
 
     /// What a completed commit says.

@@ -94,7 +94,9 @@ pub fn newest_slices(storage: &dyn Storage, snapshot: &Snapshot, partition: &str
 fn refuse_other_formats(file: &BaseFileName, partition: &str, name: &str) -> Result<()> {
     match file.extension.as_str() {
         "parquet" => Ok(()),
-        other => Err(Error::unsupported(format!("base files of format '{other}'")).at_path(in_partition(partition, name))),
+        other => {
+            Err(Error::unsupported(format!("base files of format '{other}'")).at_path(in_partition(partition, name)))
+        }
     }
 }
 

@@ -32,12 +32,7 @@ pub(super) fn newest(snapshot: &Snapshot, partition: &str, bases: Bases, logs: L
     Ok(live.filter_map(|(id, group)| merged(partition, id, group)).collect())
 }
 
-fn add_base(
-    groups: &mut BTreeMap<String, Group>,
-    partition: &str,
-    name: BaseFileName,
-    file: DataFile,
-) -> Result<()> {
+fn add_base(groups: &mut BTreeMap<String, Group>, partition: &str, name: BaseFileName, file: DataFile) -> Result<()> {
     let slice = groups.entry(name.file_id).or_default().entry(name.instant.clone()).or_default();
     if let Some(other) = slice.0.replace(file) {
         // Left by an attempt that was lost and published late; which of the two the commit means is not to be guessed.
@@ -81,7 +76,9 @@ fn base_instant_of_log(snapshot: &Snapshot, group: &Group, log: &LogFileName) ->
 /// The write is archived: it completed at some time after its request. That is enough where no slice began since.
 fn of_archived_log(group: &Group, log: &LogFileName) -> Result<String> {
     if group.range(log.instant.clone()..).next().is_some() {
-        return Err(Error::unsupported("placing a log file whose write is archived: its completion time is in the history"));
+        return Err(Error::unsupported(
+            "placing a log file whose write is archived: its completion time is in the history",
+        ));
     }
     Ok(group.keys().next_back().cloned().unwrap_or_else(|| log.instant.clone()))
 }

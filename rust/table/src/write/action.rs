@@ -251,7 +251,9 @@ impl Action {
     fn failed(self, e: Error) -> Error {
         match self.abort() {
             Ok(()) => e,
-            Err(cleanup) => e.with_hint(format!("its files could not be removed ({cleanup}); the next writer will do that")),
+            Err(cleanup) => {
+                e.with_hint(format!("its files could not be removed ({cleanup}); the next writer will do that"))
+            }
         }
     }
 

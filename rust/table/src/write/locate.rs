@@ -63,7 +63,8 @@ impl Locator {
 
     /// The schema of located rows.
     pub fn output_schema(input: &Schema) -> SchemaRef {
-        let added = [Field::new(PARTITION_COLUMN, DataType::Utf8, false), Field::new(SLOT_COLUMN, DataType::Int32, false)];
+        let added =
+            [Field::new(PARTITION_COLUMN, DataType::Utf8, false), Field::new(SLOT_COLUMN, DataType::Int32, false)];
         Arc::new(Schema::new(input.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>()))
     }
 
@@ -77,8 +78,7 @@ impl Locator {
 
     pub(super) fn places(&self, batch: &RecordBatch) -> Result<(StringArray, Int32Array)> {
         let config = self.key_config()?;
-        let named: Vec<&str> =
-            config.key_fields.iter().chain(&config.partition_fields).map(String::as_str).collect();
+        let named: Vec<&str> = config.key_fields.iter().chain(&config.partition_fields).map(String::as_str).collect();
         let naming = rows::in_table_types(batch, &self.schema, Some(&named))?;
         let keys = config.record_keys(&naming)?;
         let partitions = config.partition_paths(&naming)?;

@@ -52,7 +52,10 @@ fn slices_by_bucket(
         if let Some(other) = found.insert(bucket, slice) {
             return Err(Error::new(
                 ErrorKind::DuplicateKey,
-                format!("bucket {bucket} of partition '{partition}' has two file groups, one of them {}", other.file_id),
+                format!(
+                    "bucket {bucket} of partition '{partition}' has two file groups, one of them {}",
+                    other.file_id
+                ),
             )
             .with_hint("two writers that did not know of each other made them; one must be replaced"));
         }

@@ -19,12 +19,8 @@ pub(super) fn check_columns(input: &Schema, table: &Schema) -> Result<()> {
     let ours = |name: &str| name == PARTITION_COLUMN || name == SLOT_COLUMN || meta::is_meta(name);
     let missing: Vec<_> =
         table.fields().iter().map(|f| f.name()).filter(|n| input.field_with_name(n).is_err()).collect();
-    let extra: Vec<_> = input
-        .fields()
-        .iter()
-        .map(|f| f.name())
-        .filter(|n| !ours(n) && table.field_with_name(n).is_err())
-        .collect();
+    let extra: Vec<_> =
+        input.fields().iter().map(|f| f.name()).filter(|n| !ours(n) && table.field_with_name(n).is_err()).collect();
     if missing.is_empty() && extra.is_empty() {
         return Ok(());
     }
@@ -102,8 +98,11 @@ fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
         let plain = cast_with_options(column, &DataType::Int64, &CastOptions::default())?;
         let values: &Int64Array = plain.as_primitive();
         if values.iter().flatten().any(|nanos| nanos % 1000 != 0) {
-            return Err(Error::schema(format!("column '{}' has nanoseconds, and the table microseconds", field.name()))
-                .with_hint("round the column to microseconds before writing"));
+            return Err(Error::schema(format!(
+                "column '{}' has nanoseconds, and the table microseconds",
+                field.name()
+            ))
+            .with_hint("round the column to microseconds before writing"));
         }
     }
     Ok(())
@@ -128,7 +127,8 @@ impl Stamp<'_> {
         let keys = self.keys.record_keys(&user)?;
         self.check_partition(&user)?;
         let count = user.num_rows();
-        let same = |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, count))) };
+        let same =
+            |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, count))) };
         let meta_columns: [ArrayRef; 5] =
             [same(self.instant), same(""), Arc::new(keys), same(self.partition), same(self.file_name)];
         let columns = meta_columns.into_iter().chain(user.columns().iter().cloned()).collect();

@@ -146,12 +146,7 @@ impl Run<'_> {
                 }
             }
         };
-        Ok(Status {
-            instant: task.instant.clone(),
-            partition: task.partition.clone(),
-            bucket: task.bucket,
-            stat,
-        })
+        Ok(Status { instant: task.instant.clone(), partition: task.partition.clone(), bucket: task.bucket, stat })
     }
 
     /// Keeps the files of attempts at one task apart.
@@ -265,8 +260,7 @@ impl Run<'_> {
         let mut row = 0;
         for merged in merged {
             let Merged { rows, changed } = merged?;
-            let numbers =
-                with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.bucket, row)?;
+            let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.bucket, row)?;
             let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
             row += rows.num_rows() as u64;
             let stamped = with_column(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, meta::FILE_NAME, names)?;
