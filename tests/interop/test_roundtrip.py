@@ -125,6 +125,6 @@ def test_a_bucket_count_is_never_guessed(layout: Layout, count: int | None, apac
     step(apache.create, rows.batch(range(40), ts=100), model)
 
     options = {} if count is None else {**INDEX, "hoodie.bucket.index.num.buckets": str(count)}
-    with pytest.raises(hudini.InvalidOption):
+    with pytest.raises((hudini.InvalidOption, hudini.UnsupportedFeature)):
         Local(path, options).upsert(rows.batch(range(40), ts=200))
     holds(model, apache)

@@ -366,6 +366,21 @@ every_store! {
         assert!(again.still_held().unwrap() && other.still_held().unwrap());
     }
 
+    a_lock_leaves_its_file_and_is_lost_with_it(store) {
+        let guard = store.try_lock("locks/t").unwrap().unwrap();
+        assert_eq!(content(store, "locks/t"), "");
+        drop(guard);
+        assert_eq!(names(store, "locks"), ["t"], "the next one to ask sees that somebody had it");
+        let guard = store.try_lock("locks/t").unwrap().unwrap();
+        assert!(store.delete("locks/t").unwrap());
+        assert!(!guard.still_held().unwrap());
+        let other = store.try_lock("locks/t").unwrap().unwrap();
+        drop(guard);
+        assert!(other.still_held().unwrap(), "a broken lock takes no other with it");
+        store.delete_dir("locks").unwrap();
+        assert!(!other.still_held().unwrap());
+    }
+
     one_of_many_racing_lockers_wins(store) {
         let start = Barrier::new(8);
         let holders = thread::scope(|scope| {

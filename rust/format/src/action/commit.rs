@@ -106,9 +106,9 @@ pub struct CommitMetadata {
     pub partition_to_replace_file_ids: Option<BTreeMap<String, Vec<String>>>,
 }
 
-/// The record of a commit that replaces nothing: Avro distinguishes the two by name.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(rename = "HoodieCommitMetadata", rename_all = "camelCase", default)]
+/// The record of a commit that replaces nothing: the encoder tells the two apart by name.
+#[derive(Serialize)]
+#[serde(rename = "HoodieCommitMetadata", rename_all = "camelCase")]
 struct PlainCommitMetadata {
     partition_to_write_stats: Option<BTreeMap<String, Vec<WriteStat>>>,
     compacted: Option<bool>,
@@ -120,28 +120,12 @@ struct PlainCommitMetadata {
 impl CommitMetadata {
     /// Decodes a completed or inflight file of either layout; an empty file is an empty commit.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        const WHAT: &str = "commit metadata";
-        if bytes.is_empty() {
-            return Ok(Self::default());
+        match bytes.first() {
+            None => Ok(Self::default()),
+            Some(b'{') => serde_json::from_slice(bytes)
+                .map_err(|e| Error::corrupt("commit metadata is not the JSON of a commit").caused_by(e)),
+            Some(_) => container::decode(bytes, "commit metadata"),
         }
-        if bytes.first() == Some(&b'{') {
-            return serde_json::from_slice(bytes)
-                .map_err(|e| Error::corrupt("commit metadata is not the JSON of a commit").caused_by(e));
-        }
-        let reader = container::open(bytes, WHAT)?;
-        let replaces = reader.writer_schema().name().is_some_and(|name| name.name() == "HoodieReplaceCommitMetadata");
-        if replaces {
-            return container::first(reader, WHAT);
-        }
-        let plain: PlainCommitMetadata = container::first(reader, WHAT)?;
-        Ok(Self {
-            partition_to_write_stats: plain.partition_to_write_stats,
-            compacted: plain.compacted,
-            extra_metadata: plain.extra_metadata,
-            version: plain.version,
-            operation_type: plain.operation_type,
-            partition_to_replace_file_ids: None,
-        })
     }
 
     /// Encodes for layout 2.

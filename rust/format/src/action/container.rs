@@ -19,24 +19,17 @@ use crate::{Error, Result};
 const MAGIC: &[u8; 4] = b"Obj\x01";
 const SYNC_BYTES: usize = 16;
 
-/// Opens a container; its writer schema is parsed, no record is decoded yet.
-pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Reader<'a, &'a [u8]>> {
+/// Decodes the first record with the schema the file itself carries. Fields are found by name: those that `T` does not
+/// know are passed over (newer releases add some), those that the file lacks take `T`'s defaults.
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T> {
     if !bytes.starts_with(MAGIC) {
         return Err(Error::corrupt(format!("{what} is not an Avro container file")).at_offset(0));
     }
-    Reader::new(bytes).map_err(|e| Error::corrupt(format!("{what} has a broken Avro header")).caused_by(e))
-}
-
-/// Decodes the first record with the schema the file itself carries.
-pub(super) fn first<T: DeserializeOwned>(reader: Reader<'_, &[u8]>, what: &str) -> Result<T> {
-    match reader.into_deser_iter::<T>().next() {
-        Some(record) => record.map_err(|e| Error::corrupt(format!("{what} cannot be decoded")).caused_by(e)),
-        None => Err(Error::corrupt(format!("{what} holds no record"))),
-    }
-}
-
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T> {
-    first(open(bytes, what)?, what)
+    let broken = |e: apache_avro::Error| Error::corrupt(format!("{what} cannot be decoded")).caused_by(e);
+    // By way of values: the library's direct deserializer cannot pass over a field.
+    let record = Reader::new(bytes).map_err(broken)?.next();
+    let record = record.ok_or_else(|| Error::corrupt(format!("{what} holds no record")))?;
+    apache_avro::from_value(&record.map_err(broken)?).map_err(broken)
 }
 
 /// Encodes one record; `schema_text` is what the header shows, `schema` its parsed form.

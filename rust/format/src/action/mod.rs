@@ -6,7 +6,9 @@
 //! | compaction, logcompaction: requested | [`CompactionPlan`] |
 //! | rollback: requested | [`RollbackPlan`] |
 //! | rollback: completed | [`RollbackMetadata`] |
+//! | clean: completed | [`CleanMetadata`] |
 
+mod clean;
 mod commit;
 mod compaction;
 mod container;
@@ -17,6 +19,7 @@ use serde::Serialize;
 
 use crate::{Error, Result};
 
+pub use clean::CleanMetadata;
 pub use commit::{CommitMetadata, NO_PREVIOUS_COMMIT, RuntimeStats, SCHEMA_KEY, WriteStat};
 pub use compaction::{CompactionOperation, CompactionPlan, CompactionStrategy};
 pub use rollback::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};

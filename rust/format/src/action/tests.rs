@@ -105,3 +105,27 @@ fn rollbacks_and_compactions_round_trip() {
     };
     assert_eq!(CompactionPlan::decode(&compaction.encode().unwrap()).unwrap(), compaction);
 }
+
+#[test]
+fn fields_of_newer_releases_are_passed_over() {
+    let text = r#"{"type":"record","name":"HoodieCleanMetadata","fields":[
+        {"name":"startCleanTime","type":"string"},
+        {"name":"later","type":["null",{"type":"map","values":["null","string"]}],"default":null},
+        {"name":"earliestCommitToRetain","type":"string"}]}"#;
+    #[derive(serde::Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Later {
+        start_clean_time: String,
+        later: Option<BTreeMap<String, Option<String>>>,
+        earliest_commit_to_retain: String,
+    }
+    let later = Later {
+        start_clean_time: "1".into(),
+        later: Some(BTreeMap::from([("k".to_owned(), Some("v".to_owned())), ("n".to_owned(), None)])),
+        earliest_commit_to_retain: "7".into(),
+    };
+    let schema = Schema::parse_str(text).unwrap();
+    let clean = CleanMetadata::decode(&container::encode(&later, text, &schema).unwrap()).unwrap();
+    assert_eq!((clean.start_clean_time.as_str(), clean.earliest_commit_to_retain.as_str()), ("1", "7"));
+    assert_eq!(clean.total_files_deleted, 0, "a field that the file lacks has its default");
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::context::ticker::Ticker;
 use crate::options::{self, Options};
-use crate::storage::{LockGuard, Storage};
+use crate::storage::{Entry, LockGuard, Storage};
 use crate::{Error, ErrorKind, Result};
 
 /// A beat comes several times within the interval that others allow for.
@@ -19,8 +19,11 @@ fn heartbeat_path(time: &str) -> String {
     format!(".hoodie/.heartbeat/{time}")
 }
 
+const LOCKS: &str = ".hoodie/.locks";
+const LIFE_LOCK_SUFFIX: &str = ".alive";
+
 fn life_lock_path(time: &str) -> String {
-    format!(".hoodie/.locks/{time}.alive")
+    format!("{LOCKS}/{time}{LIFE_LOCK_SUFFIX}")
 }
 
 /// The life of one write, from before its requested file exists.
@@ -72,7 +75,23 @@ pub fn is_dead(storage: &dyn Storage, context: &Context, options: &Options, time
     Ok(context.clock.now_ms() - heartbeat.modified_ms > allowed)
 }
 
-/// Removes what a life leaves on storage.
+/// The writes of which a life lock is left, held or not. It is the first thing that a write puts on storage and the last
+/// that it removes: whatever else a dead writer left, this tells of it.
+pub(crate) fn lives(storage: &dyn Storage) -> Result<Vec<String>> {
+    let time = |entry: Entry| match entry {
+        Entry::File { name, .. } => name.strip_suffix(LIFE_LOCK_SUFFIX).map(str::to_owned),
+        Entry::Dir { .. } => None,
+    };
+    Ok(storage.list(LOCKS)?.into_iter().filter_map(time).collect())
+}
+
+/// Stands in for a dead writer while its write is rolled back: should that be interrupted, `lives` names the write.
+/// `None`: the writer lives, and it is the one that asks.
+pub(crate) fn stand_in(storage: &dyn Storage, time: &str) -> Result<Option<Box<dyn LockGuard>>> {
+    storage.try_lock(&life_lock_path(time))
+}
+
+/// Removes what a life leaves on storage, the life lock last.
 pub(crate) fn forget(storage: &dyn Storage, time: &str) -> Result<()> {
     storage.delete(&heartbeat_path(time))?;
     storage.delete(&life_lock_path(time)).map(drop)

@@ -33,13 +33,32 @@ pub fn recover(storage: &dyn Storage, context: &Context, options: &Options, conf
             rollback(storage, context, config, &pending.requested)?;
         }
     }
+    sweep(storage, context, options, &found)
+}
+
+/// Forgets writers that died before their instant was there, or after it had completed or was rolled back. Data files are
+/// not touched: an instant that the timeline does not show may be archived.
+fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Timeline) -> Result<()> {
+    for time in concurrency::lives(storage)? {
+        let pending = found.find(&time).is_some_and(|i| !i.is_completed());
+        if !pending && concurrency::is_dead(storage, context, options, &time)? {
+            forget(storage, &time)?;
+        }
+    }
     Ok(())
 }
 
 /// Rolls back one pending write. Callers hold the table's lock and know that the writer is dead, or are the writer.
 pub fn rollback(storage: &dyn Storage, context: &Context, config: &TableConfig, victim: &str) -> Result<()> {
+    let _life = concurrency::stand_in(storage, victim)?;
     let found = Timeline::load(storage, config)?;
-    let Some(instant) = found.find(victim) else { return forget(storage, victim) };
+    let Some(instant) = found.find(victim) else {
+        // Somebody took us for dead and rolled us back; what we wrote since then is ours to remove.
+        for file in concurrency::list_markers(storage, victim)? {
+            delete_file(storage, &file)?;
+        }
+        return forget(storage, victim);
+    };
     if instant.is_completed() {
         return Err(Error::internal("a completed write must not be rolled back as a failed one").at_instant(victim));
     }
@@ -67,6 +86,12 @@ fn resume(storage: &dyn Storage, context: &Context, config: &TableConfig, pendin
     let victim = victim.ok_or_else(|| {
         Error::corrupt("a rollback plan that does not say what to roll back").at_instant(&pending.requested)
     })?;
+    if found.find(&victim.commit_time).is_some_and(Instant::is_completed) {
+        return Err(Error::unsupported("finishing the rollback of a write that had completed")
+            .at_instant(&pending.requested)
+            .with_hint("let the engine that began the rollback finish it"));
+    }
+    let _life = concurrency::stand_in(storage, &victim.commit_time)?;
     if !timeline::inflight_exists(storage, config, &pending.requested, Action::Rollback)? {
         timeline::to_inflight(storage, config, &pending.requested, Action::Rollback, b"")?;
     }
@@ -92,9 +117,7 @@ fn execute(
     let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
     let mut deleted = 0;
     for file in &marked {
-        let path = file.path();
-        storage.discard_unfinished(&path)?;
-        if storage.delete(&path)? {
+        if delete_file(storage, file)? {
             deleted += 1;
         }
         let partition = partitions.entry(file.partition.clone()).or_insert_with(|| RollbackPartitionMetadata {
@@ -103,7 +126,7 @@ fn execute(
             log_files_from_failed_commit: Some(BTreeMap::new()),
             ..RollbackPartitionMetadata::default()
         });
-        partition.success_delete_files.push(absolute(storage, &path));
+        partition.success_delete_files.push(absolute(storage, &file.path()));
     }
     // The metadata table may list files of the victim, and hudini does not keep it.
     let current = TableConfig::load(storage)?;
@@ -126,6 +149,12 @@ fn execute(
     let completed = timeline::completion_time(context, config, &found, time)?;
     timeline::complete(storage, config, time, &completed, Action::Rollback, &metadata.encode()?)?;
     forget(storage, victim)
+}
+
+fn delete_file(storage: &dyn Storage, file: &Marked) -> Result<bool> {
+    let path = file.path();
+    storage.discard_unfinished(&path)?;
+    storage.delete(&path)
 }
 
 /// Markers go last: as long as they stand, a repeated rollback finds the same files.

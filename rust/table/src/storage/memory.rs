@@ -158,7 +158,9 @@ impl Storage for Memory {
 
     fn delete(&self, path: &str) -> Result<bool> {
         file_parts(path)?;
-        Ok(self.tree().files.remove(path).is_some())
+        let mut tree = self.tree();
+        tree.locks.remove(path);
+        Ok(tree.files.remove(path).is_some())
     }
 
     fn make_dir(&self, dir: &str) -> Result<()> {
@@ -172,6 +174,7 @@ impl Storage for Memory {
         let below = |path: &str| dir.is_empty() || path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
         tree.files.retain(|path, _| !below(path));
         tree.unfinished.retain(|_, path| !below(path));
+        tree.locks.retain(|path, _| !below(path));
         tree.dirs.retain(|path| path != dir && !below(path));
         Ok(())
     }
@@ -196,6 +199,12 @@ impl Storage for Memory {
         let mut tree = self.tree();
         if tree.locks.contains_key(path) {
             return Ok(None);
+        }
+        if tree.dirs.contains(path) {
+            return Err(Error::storage("a directory is where a lock should be").at_path(self.shown(path)));
+        }
+        if !tree.files.contains_key(path) {
+            tree.store(path, Bytes::new(), self.clock.now_ms())?;
         }
         let number = tree.number();
         tree.locks.insert(path.to_owned(), number);

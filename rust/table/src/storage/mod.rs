@@ -105,7 +105,8 @@ pub trait Storage: Send + Sync + Debug {
     /// Removes what interrupted writes to `path` left behind. A writer to it that is still at work will fail.
     fn discard_unfinished(&self, path: &str) -> Result<()>;
 
-    /// Takes the lock named `path`, if it is free. An empty file may stay at the path. `None`: someone has it.
+    /// Takes the lock named `path`, if it is free. `None`: someone has it. A file stands at the path from then on, also
+    /// when the lock is free again; who deletes the file breaks the lock.
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn LockGuard>>>;
 }
 

@@ -9,7 +9,7 @@ mod transitions;
 
 use std::collections::BTreeMap;
 
-use hudini_format::action::CommitMetadata;
+use hudini_format::action::{CleanMetadata, CommitMetadata};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
 use crate::config::TableConfig;
@@ -91,6 +91,12 @@ impl Timeline {
         let bytes = self.read(storage, instant, instant.newest_file())?;
         let path = || format!("{}/{}", self.dir, instant.newest_file().unwrap_or_default());
         CommitMetadata::decode(&bytes).map_err(|e| e.at_path(path()).at_instant(&instant.requested))
+    }
+
+    /// What a completed clean says.
+    pub fn clean_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<CleanMetadata> {
+        let bytes = self.read(storage, instant, instant.newest_file())?;
+        CleanMetadata::decode(&bytes).map_err(|e| e.at_path(&self.dir).at_instant(&instant.requested))
     }
 
     /// The plan in an instant's requested file.

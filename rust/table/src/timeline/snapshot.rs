@@ -41,7 +41,10 @@ pub struct Snapshot {
 impl Snapshot {
     /// Pins what has completed by now, or, with `as_of`, what had been requested up to that time.
     pub fn pin(storage: &dyn Storage, config: &TableConfig, timeline: &Timeline, as_of: Option<&str>) -> Result<Self> {
-        check_as_of(timeline, as_of)?;
+        if let Some(as_of) = as_of {
+            check_settled(timeline, as_of)?;
+            check_not_cleaned(storage, timeline, as_of)?;
+        }
         let seen = |requested: &str| as_of.is_none_or(|t| requested <= t);
         let commits: Vec<_> = timeline.commits().filter(|i| seen(&i.requested)).collect();
         let mut snapshot = Self {
@@ -88,9 +91,8 @@ impl Snapshot {
     }
 }
 
-/// Time travel needs a settled past: nothing pending before it, nothing of it cleaned away unseen.
-fn check_as_of(timeline: &Timeline, as_of: Option<&str>) -> Result<()> {
-    let Some(as_of) = as_of else { return Ok(()) };
+/// Time travel needs a settled past: nothing pending before it.
+fn check_settled(timeline: &Timeline, as_of: &str) -> Result<()> {
     let pending = timeline.pending().find(|i| i.action.writes_data() && !i.action.is_service_plan());
     match pending {
         Some(pending) if as_of >= pending.requested.as_str() => Err(Error::new(
@@ -100,6 +102,18 @@ fn check_as_of(timeline: &Timeline, as_of: Option<&str>) -> Result<()> {
         .at_instant(as_of)),
         _ => Ok(()),
     }
+}
+
+/// A state whose files a clean may have deleted would come out with rows missing.
+fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
+    let Some(clean) = timeline.completed().rfind(|i| i.action == Action::Clean) else { return Ok(()) };
+    let retained = timeline.clean_metadata(storage, clean)?.earliest_commit_to_retain;
+    if retained.as_str() <= as_of {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
+        .at_instant(as_of)
+        .with_hint(format!("states from {retained} on are kept")))
 }
 
 /// The schema that the newest commit states, else the one the table was created with.

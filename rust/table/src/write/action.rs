@@ -202,8 +202,9 @@ impl Action {
             Err(e) => return Err(self.failed(e)),
         };
         if stats.is_empty() {
-            self.cancel()?;
-            return Ok(CommitResult::default());
+            let operation = self.request.operation.word();
+            self.abort()?;
+            return Ok(CommitResult { operation, ..CommitResult::default() });
         }
         let lock = lock(&self.table, &self.request.options)?;
         let completed = match self.complete(&stats) {
@@ -215,35 +216,29 @@ impl Action {
         };
         drop(lock);
         let result = self.result(&stats, completed);
-        // The commit stands whatever becomes of these; a later writer or a rollback of nothing removes them.
-        let _ = concurrency::delete_markers(self.storage(), &self.time);
-        let _ = self.heart.stop();
+        // The commit stands whatever becomes of these. As long as the signs of life are there, the next writer finds
+        // the markers too, and removes both.
+        if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
+            let _ = self.heart.stop();
+        }
         Ok(result)
     }
 
-    /// Undoes what was begun.
+    /// Undoes what was begun. Without tasks no file was written, and no rollback has to tell of it.
     pub fn abort(self) -> Result<()> {
         let _lock = lock(&self.table, &self.request.options)?;
-        self.undo()
-    }
-
-    /// Takes back a write that has written nothing: no rollback has to tell of it.
-    fn cancel(self) -> Result<()> {
-        let _lock = lock(&self.table, &self.request.options)?;
         let found = Timeline::load(self.storage(), &self.config)?;
-        if let Some(instant) = found.find(&self.time) {
+        let instant = found.find(&self.time);
+        if instant.is_some_and(timeline::Instant::is_completed) {
+            return Ok(());
+        }
+        if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
+            return service::rollback(self.storage(), &self.table.context, &self.config, &self.time);
+        }
+        if let Some(instant) = instant {
             timeline::remove_pending(self.storage(), &self.config, instant)?;
         }
         self.heart.stop()
-    }
-
-    /// Rolls back under the lock, after a look at the timeline: what has completed is not undone.
-    fn undo(self) -> Result<()> {
-        let found = Timeline::load(self.storage(), &self.config)?;
-        if found.find(&self.time).is_some_and(timeline::Instant::is_completed) {
-            return Ok(());
-        }
-        service::rollback(self.storage(), &self.table.context, &self.config, &self.time)
     }
 
     /// The write failed with `e`: leaves the table as if it had never begun. What cannot be cleaned up now, the next

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::rows;
 use crate::bytes_form::BytesForm;
 use crate::config::Buckets;
+use crate::timeline::arrow_schema;
 use crate::{Error, Result};
 
 /// Columns that `locate` appends.
@@ -79,7 +80,7 @@ impl Locator {
     pub(super) fn places(&self, batch: &RecordBatch) -> Result<(StringArray, Int32Array)> {
         let config = self.key_config()?;
         let named: Vec<&str> = config.key_fields.iter().chain(&config.partition_fields).map(String::as_str).collect();
-        let naming = rows::in_table_types(batch, &self.schema, Some(&named))?;
+        let naming = rows::in_table_types(batch, &arrow_schema(&self.schema)?, Some(&named))?;
         let keys = config.record_keys(&naming)?;
         let partitions = config.partition_paths(&naming)?;
         let bucket = |key: &str| {

@@ -8,6 +8,7 @@ mod local;
 mod locate;
 mod log_file;
 mod place;
+mod rechunk;
 mod rows;
 mod task;
 

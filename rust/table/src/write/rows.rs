@@ -11,7 +11,6 @@ use hudini_format::schema::meta;
 
 use super::locate::{PARTITION_COLUMN, SLOT_COLUMN};
 use crate::merge::MergeRule;
-use crate::timeline::arrow_schema;
 use crate::{Error, Result};
 
 /// Refuses input whose columns are not those of the table.
@@ -37,8 +36,7 @@ pub(super) fn check_columns(input: &Schema, table: &Schema) -> Result<()> {
 }
 
 /// The columns of the table (or those named), in its order and its types; others are left behind.
-pub(super) fn in_table_types(batch: &RecordBatch, schema: &str, named: Option<&[&str]>) -> Result<RecordBatch> {
-    let table = arrow_schema(schema)?;
+pub(super) fn in_table_types(batch: &RecordBatch, table: &Schema, named: Option<&[&str]>) -> Result<RecordBatch> {
     let wanted = table.fields().iter().filter(|f| named.is_none_or(|named| named.contains(&f.name().as_str())));
     let wanted: Vec<_> = wanted.cloned().collect();
     let columns = wanted.iter().map(|field| {
@@ -112,7 +110,7 @@ fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
 #[derive(Debug)]
 pub(super) struct Stamp<'a> {
     pub keys: &'a KeyConfig,
-    pub schema: &'a str,
+    pub schema: &'a Schema,
     pub instant: &'a str,
     pub partition: &'a str,
     pub file_name: &'a str,

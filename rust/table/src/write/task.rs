@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::SchemaRef;
-use arrow_select::coalesce::BatchCoalescer;
+use arrow_schema::{Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
 use hudini_format::key::KeyConfig;
@@ -15,6 +14,7 @@ use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
 use super::locate::Locator;
+use super::rechunk::Rechunk;
 use super::rows::{Stamp, with_column, with_sequence_numbers};
 use super::{log_file, rows};
 use crate::base_file::{self, BaseFileWriter, WriteOptions, WrittenFile};
@@ -93,8 +93,9 @@ impl Task {
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
-        let run = Run { task: self, storage, context, started: context.clock.monotonic_ms() };
-        run.go(input).map_err(|e| e.at_instant(&self.instant))
+        let started = context.clock.monotonic_ms();
+        let run = arrow_schema(&self.schema).map(|schema| Run { task: self, schema, storage, context, started });
+        run.and_then(|run| run.go(input)).map_err(|e| e.at_instant(&self.instant))
     }
 
     fn operation(&self) -> Result<Operation> {
@@ -104,6 +105,8 @@ impl Task {
 
 struct Run<'a> {
     task: &'a Task,
+    /// Of the table, without meta columns.
+    schema: Schema,
     storage: &'a Arc<dyn Storage>,
     context: &'a Context,
     started: i64,
@@ -167,7 +170,7 @@ impl Run<'_> {
     {
         let stamp = Stamp {
             keys,
-            schema: &self.task.schema,
+            schema: &self.schema,
             instant: &self.task.instant,
             partition: &self.task.partition,
             file_name,
@@ -186,7 +189,7 @@ impl Run<'_> {
             let mut named: Vec<&str> = keys.key_fields.iter().map(String::as_str).collect();
             named.extend(keys.partition_fields.iter().map(String::as_str));
             for batch in input {
-                let naming = rows::in_table_types(&batch?, &self.task.schema, Some(&named))?;
+                let naming = rows::in_table_types(&batch?, &self.schema, Some(&named))?;
                 let deleted = keys.record_keys(&naming)?;
                 changes.push_deletes(&deleted.iter().flatten().map(|key| self.delete(key)).collect::<Vec<_>>())?;
             }
@@ -206,8 +209,8 @@ impl Run<'_> {
         }
     }
 
-    fn file_schema(&self) -> Result<SchemaRef> {
-        Ok(Arc::new(meta::with_meta(&arrow_schema(&self.task.schema)?)))
+    fn file_schema(&self) -> SchemaRef {
+        Arc::new(meta::with_meta(&self.schema))
     }
 
     /// The rows of the group's base file, if there is one.
@@ -219,7 +222,7 @@ impl Run<'_> {
     }
 
     fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<WriteStat> {
-        let schema = self.file_schema()?;
+        let schema = self.file_schema();
         let mut merge = SliceMerge::new(self.base_rows(&schema)?, changes, BATCH_ROWS);
         let written = self.write_base(name, &schema, merge.by_ref())?;
         Ok(self.base_stat(name, &written, merge.counts()))
@@ -230,10 +233,10 @@ impl Run<'_> {
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
-        let schema = self.file_schema()?;
+        let schema = self.file_schema();
         let mut inserted = 0;
         let old = self.base_rows(&schema)?.map(|batch| batch.map(Merged::unchanged));
-        let new = Rechunk::new(self.stamped(keys, name, input), &schema).map(|batch| {
+        let new = Rechunk::new(self.stamped(keys, name, input), &schema, BATCH_ROWS).map(|batch| {
             let rows = batch?;
             inserted += rows.num_rows() as u64;
             Ok(Merged::all_changed(rows))
@@ -292,7 +295,7 @@ impl Run<'_> {
             Ok(DeleteRecord { ordering, ..self.delete(key) })
         });
         let path = in_partition(&task.partition, name);
-        let schema = hudini_format::schema::avro_text(self.file_schema()?.as_ref(), &task.table)?;
+        let schema = hudini_format::schema::avro_text(self.file_schema().as_ref(), &task.table)?;
         let mut log = log_file::LogWriter::new(self.storage.as_ref(), &path, &task.instant, &schema)?;
         batches.into_iter().try_for_each(|batch| log.write_rows(&batch?))?;
         log.write_deletes(&deletes.collect::<Result<Vec<_>>>()?)?;
@@ -374,44 +377,6 @@ impl Run<'_> {
             total_write_bytes: count(bytes),
             file_size_in_bytes: count(bytes),
             ..WriteStat::zeroed()
-        }
-    }
-}
-
-/// Batches of a fixed size, however the input was cut.
-struct Rechunk<I> {
-    input: Option<I>,
-    coalescer: BatchCoalescer,
-}
-
-impl<I> Rechunk<I> {
-    fn new(input: I, schema: &SchemaRef) -> Self {
-        Self { input: Some(input), coalescer: BatchCoalescer::new(Arc::clone(schema), BATCH_ROWS) }
-    }
-}
-
-impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Rechunk<I> {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(batch) = self.coalescer.next_completed_batch() {
-                return Some(Ok(batch));
-            }
-            let pushed = match self.input.as_mut()?.next() {
-                Some(Ok(batch)) => self.coalescer.push_batch(batch),
-                Some(Err(e)) => return Some(Err(e)),
-                None => {
-                    self.input = None;
-                    self.coalescer.finish_buffered_batch()
-                }
-            };
-            if let Err(e) = pushed {
-                return Some(Err(e.into()));
-            }
-            if self.input.is_none() {
-                return self.coalescer.next_completed_batch().map(Ok);
-            }
         }
     }
 }
