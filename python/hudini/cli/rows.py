@@ -85,5 +85,24 @@ def _scan(
 
 
 def _show(scan: hudini.Scan, form: Form) -> None:
-    rows = (row for batch in scan for row in batch.to_pylist(maps_as_pydicts="lossy"))
-    show_rows(rows, scan.schema.names, scan, form)
+    schema = scan.schema.to_arrow()
+    with_maps = [field for field in schema if "map<" in str(field.type)]
+    rows = (row for batch in scan for row in batch.to_pylist())
+    if with_maps:
+        rows = (row | {field.name: _maps_as_dicts(row[field.name], field.type) for field in with_maps} for row in rows)
+    show_rows(rows, schema.names, scan, form)
+
+
+def _maps_as_dicts(value: Any, kind: Any) -> Any:
+    """pyarrow makes lists of pairs of maps, wherever they stand."""
+    from pyarrow import types
+
+    if value is None:
+        return None
+    if types.is_map(kind):
+        return {key: _maps_as_dicts(item, kind.item_type) for key, item in value}
+    if types.is_list(kind) or types.is_large_list(kind):
+        return [_maps_as_dicts(item, kind.value_type) for item in value]
+    if types.is_struct(kind):
+        return {field.name: _maps_as_dicts(value[field.name], field.type) for field in kind}
+    return value

@@ -32,7 +32,7 @@ pub struct Heart {
     storage: Arc<dyn Storage>,
     time: String,
     guard: Box<dyn LockGuard>,
-    _ticker: Ticker,
+    ticker: Ticker,
 }
 
 impl Heart {
@@ -48,7 +48,7 @@ impl Heart {
         let beating = Arc::clone(storage);
         // A missed beat is no failure: others allow for several.
         let ticker = Ticker::start(interval / BEATS_PER_INTERVAL, move || drop(beating.replace(&path, b"")));
-        Ok(Self { storage: Arc::clone(storage), time: time.to_owned(), guard, _ticker: ticker })
+        Ok(Self { storage: Arc::clone(storage), time: time.to_owned(), guard, ticker })
     }
 
     /// Whether nobody can have taken us for dead.
@@ -58,7 +58,12 @@ impl Heart {
 
     /// Ends the life in good order, after the write has completed or was rolled back.
     pub fn stop(self) -> Result<()> {
-        forget(self.storage.as_ref(), &self.time)
+        let Self { storage, time, guard, ticker } = self;
+        // A beat after the heartbeat was removed would bring it back.
+        drop(ticker);
+        let forgotten = forget(storage.as_ref(), &time);
+        drop(guard);
+        forgotten
     }
 }
 
@@ -86,9 +91,10 @@ pub(crate) fn lives(storage: &dyn Storage) -> Result<Vec<String>> {
 }
 
 /// Stands in for a dead writer while its write is rolled back: should that be interrupted, `lives` names the write.
-/// `None`: the writer lives, and it is the one that asks.
-pub(crate) fn stand_in(storage: &dyn Storage, time: &str) -> Result<Option<Box<dyn LockGuard>>> {
-    storage.try_lock(&life_lock_path(time))
+pub(crate) fn stand_in(storage: &dyn Storage, time: &str) -> Result<Box<dyn LockGuard>> {
+    storage.try_lock(&life_lock_path(time))?.ok_or_else(|| {
+        Error::new(ErrorKind::CommitConflict, "a write that was to be rolled back is alive").at_instant(time)
+    })
 }
 
 /// Removes what a life leaves on storage, the life lock last.

@@ -103,7 +103,7 @@ impl Deltas {
             }
             let is_delete = deleted.as_ref().is_some_and(|d| d.is_valid(row) && d.value(row));
             let change = if is_delete {
-                let ordering = self.ordering_of(batch, row).filter(|_| self.rule.by_event_time);
+                let ordering = self.delete_ordering_of(batch, row);
                 Change::Delete { ordering, row: Some((batch, row)) }
             } else {
                 Change::Row { batch, row }
@@ -170,6 +170,11 @@ impl Deltas {
 
     fn ordering_of(&self, batch: usize, row: usize) -> Option<OrderingKey> {
         self.orderings.get(batch).map(|columns| columns.key(row))
+    }
+
+    fn delete_ordering_of(&self, batch: usize, row: usize) -> Option<OrderingKey> {
+        let columns = self.orderings.get(batch).filter(|_| self.rule.by_event_time)?;
+        (!columns.is_default(row)).then(|| columns.key(row))
     }
 
     /// The change that a base row meets, if any: each change meets one row, later rows of that key pass unchanged.

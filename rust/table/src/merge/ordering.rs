@@ -129,6 +129,13 @@ impl OrderingColumns {
         OrderingKey(self.0.iter().map(|column| part(column.as_ref(), row)).collect())
     }
 
+    /// Whether the value is the int 0, or a null that stands for it: Apache Hudi takes a delete with it for one without
+    /// any ordering value.
+    pub(crate) fn is_default(&self, row: usize) -> bool {
+        let [column] = self.0.as_slice() else { return self.0.is_empty() };
+        *column.data_type() == DataType::Int32 && part(column.as_ref(), row) == Part::Integer(0)
+    }
+
     /// The ordering value that a delete of this row carries in a delete block, in the one class that Apache Hudi can
     /// compare with the column.
     pub(crate) fn delete_value(&self, row: usize) -> Result<OrderingValue> {

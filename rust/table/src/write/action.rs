@@ -9,7 +9,7 @@ use hudini_format::schema;
 
 use super::locate::Locator;
 use super::place::{self, GroupProfile, PlacedTask};
-use super::rows;
+use super::rows::{self, Intake};
 use super::task::{FileKind, Status, Task};
 use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart, Touched};
@@ -65,6 +65,8 @@ pub struct Action {
     heart: Heart,
     locator: Locator,
     schema: String,
+    /// The schema as Arrow has it.
+    columns: Schema,
     seed: u128,
     placed: Option<BTreeSet<(String, u32)>>,
     touched: BTreeSet<Touched>,
@@ -85,10 +87,11 @@ impl Action {
         let found = Timeline::load(storage, &config)?;
         let snapshot = Snapshot::pin(storage, &config, &found, None)?;
         let schema = write_schema(&config, &snapshot)?;
-        if request.operation != Operation::Delete {
-            rows::check_columns(input, &arrow_schema(&schema)?)?;
-        }
+        let columns = arrow_schema(&schema)?;
         let locator = Locator::new(&config.key_config()?, buckets(&config, &options)?, schema.clone());
+        let naming = locator.naming_columns();
+        let named = (request.operation == Operation::Delete).then_some(naming.as_slice());
+        rows::check_columns(input, &columns, named)?;
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
         let kind = if config.is_mor() { instant::Action::DeltaCommit } else { instant::Action::Commit };
@@ -109,6 +112,7 @@ impl Action {
             heart,
             locator,
             schema,
+            columns,
             seed,
             placed: None,
             touched: BTreeSet::new(),
@@ -144,6 +148,17 @@ impl Action {
         self.seed
     }
 
+    fn rule(&self) -> Result<MergeRule> {
+        Ok(MergeRule::new(self.config.merge_mode()?, &self.config.ordering))
+    }
+
+    /// What checks rows before anything is written.
+    pub(super) fn intake(&self) -> Result<Intake<'_>> {
+        let is_delete = self.request.operation == Operation::Delete;
+        let named = is_delete.then(|| self.locator.naming_columns());
+        Ok(Intake { table: &self.columns, named, rule: self.rule()? })
+    }
+
     pub(super) fn operation_type(&self) -> &'static str {
         match self.request.operation {
             Operation::Upsert => "UPSERT",
@@ -174,7 +189,7 @@ impl Action {
             kind,
             slice,
             schema: self.schema.clone(),
-            rule: MergeRule::new(self.config.merge_mode()?, &self.config.ordering),
+            rule: self.rule()?,
             locator: self.locator.clone(),
             options: WriteOptions::of(&self.request.options)?,
             expected_rows: rows,
@@ -233,7 +248,8 @@ impl Action {
             return Ok(());
         }
         if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
-            return service::rollback(self.storage(), &self.table.context, &self.config, &self.time);
+            drop(self.heart);
+            return service::rollback(self.table.storage.as_ref(), &self.table.context, &self.config, &self.time);
         }
         if let Some(instant) = instant {
             timeline::remove_pending(self.storage(), &self.config, instant)?;

@@ -19,6 +19,10 @@ use crate::{Error, ErrorKind, Result};
 /// The rows of each file group, in the order in which they came.
 type Groups = BTreeMap<(String, i32), Vec<RecordBatch>>;
 
+/// Each task is run once here: what fails is begun anew under another instant. So the names of files do not depend on
+/// chance, nor on the order in which threads come to their tasks.
+const ONLY_ATTEMPT: u32 = 0;
+
 /// Writes rows as one atomic commit. When another writer was faster on the same file groups, it starts anew from the newer
 /// state, as often as the options allow.
 pub fn write(
@@ -66,7 +70,7 @@ fn run(table: &Table, action: &mut Action, batches: &[RecordBatch]) -> Result<Ve
     run_all(table.context.threads, tasks, |_, placed: PlacedTask| {
         let key = (placed.partition, placed.slot);
         let rows = groups.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).unwrap_or_default();
-        placed.task.run_on(&table.storage, &table.context, rows.into_iter().map(Ok))
+        placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, rows.into_iter().map(Ok))
     })
 }
 
@@ -77,8 +81,9 @@ fn profile(partition: &str, slot: i32, rows: &[RecordBatch]) -> GroupProfile {
 
 /// Locates every row and brings those of one group together.
 fn group(table: &Table, action: &Action, batches: &[RecordBatch]) -> Result<Groups> {
-    let locator = action.locator();
+    let (intake, locator) = (action.intake()?, action.locator());
     let parts = run_all(table.context.threads, batches.iter().collect(), |_, batch: &RecordBatch| {
+        let batch = &intake.accept(batch)?;
         let (partitions, slots) = locator.places(batch)?;
         let mut rows: BTreeMap<(&str, i32), Vec<u32>> = BTreeMap::new();
         for row in 0..batch.num_rows() {

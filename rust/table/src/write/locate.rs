@@ -58,6 +58,11 @@ impl Locator {
         })
     }
 
+    /// The columns that say which row it is and where it belongs.
+    pub(super) fn naming_columns(&self) -> Vec<&str> {
+        self.key_fields.iter().chain(&self.partition_fields).map(String::as_str).collect()
+    }
+
     pub(super) fn buckets(&self) -> &Buckets {
         &self.buckets
     }
@@ -79,8 +84,7 @@ impl Locator {
 
     pub(super) fn places(&self, batch: &RecordBatch) -> Result<(StringArray, Int32Array)> {
         let config = self.key_config()?;
-        let named: Vec<&str> = config.key_fields.iter().chain(&config.partition_fields).map(String::as_str).collect();
-        let naming = rows::in_table_types(batch, &arrow_schema(&self.schema)?, Some(&named))?;
+        let naming = rows::in_table_types(batch, &arrow_schema(&self.schema)?, Some(&self.naming_columns()))?;
         let keys = config.record_keys(&naming)?;
         let partitions = config.partition_paths(&naming)?;
         let bucket = |key: &str| {

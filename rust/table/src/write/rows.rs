@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use hudini_format::key::KeyConfig;
 use hudini_format::schema::meta;
 
@@ -13,15 +13,16 @@ use super::locate::{PARTITION_COLUMN, SLOT_COLUMN};
 use crate::merge::MergeRule;
 use crate::{Error, Result};
 
-/// Refuses input whose columns are not those of the table.
-pub(super) fn check_columns(input: &Schema, table: &Schema) -> Result<()> {
+/// Refuses input whose columns are not those of the table, or not of its types. If only some are named, the input may
+/// have others too.
+pub(super) fn check_columns(input: &Schema, table: &Schema, named: Option<&[&str]>) -> Result<()> {
     let ours = |name: &str| name == PARTITION_COLUMN || name == SLOT_COLUMN || meta::is_meta(name);
-    let missing: Vec<_> =
-        table.fields().iter().map(|f| f.name()).filter(|n| input.field_with_name(n).is_err()).collect();
-    let extra: Vec<_> =
-        input.fields().iter().map(|f| f.name()).filter(|n| !ours(n) && table.field_with_name(n).is_err()).collect();
+    let wanted = || wanted(table, named);
+    let missing: Vec<_> = wanted().map(|f| f.name()).filter(|n| input.field_with_name(n).is_err()).collect();
+    let is_extra = |n: &&String| named.is_none() && !ours(n) && table.field_with_name(n).is_err();
+    let extra: Vec<_> = input.fields().iter().map(|f| f.name()).filter(is_extra).collect();
     if missing.is_empty() && extra.is_empty() {
-        return Ok(());
+        return wanted().try_for_each(|field| check_type(input.field_with_name(field.name())?.data_type(), field));
     }
     let list = |names: &[&String]| names.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
     let mut wrong = Vec::new();
@@ -37,8 +38,7 @@ pub(super) fn check_columns(input: &Schema, table: &Schema) -> Result<()> {
 
 /// The columns of the table (or those named), in its order and its types; others are left behind.
 pub(super) fn in_table_types(batch: &RecordBatch, table: &Schema, named: Option<&[&str]>) -> Result<RecordBatch> {
-    let wanted = table.fields().iter().filter(|f| named.is_none_or(|named| named.contains(&f.name().as_str())));
-    let wanted: Vec<_> = wanted.cloned().collect();
+    let wanted: Vec<_> = wanted(table, named).cloned().collect();
     let columns = wanted.iter().map(|field| {
         let column = batch.column_by_name(field.name());
         let column = column.ok_or_else(|| Error::schema(format!("the rows lack column '{}'", field.name())))?;
@@ -50,6 +50,10 @@ pub(super) fn in_table_types(batch: &RecordBatch, table: &Schema, named: Option<
         .map_err(|e| Error::schema("the rows do not fit the table").caused_by(e))
 }
 
+fn wanted<'a>(table: &'a Schema, named: Option<&'a [&'a str]>) -> impl Iterator<Item = &'a FieldRef> {
+    table.fields().iter().filter(move |f| named.is_none_or(|named| named.contains(&f.name().as_str())))
+}
+
 fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     let name = field.name();
     if !field.is_nullable() && column.null_count() > 0 {
@@ -58,20 +62,20 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
     }
+    check_type(column.data_type(), field)?;
     check_lossless(column, field)?;
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(column, field.data_type(), &options).map_err(|e| misfit(column, field).caused_by(e))
+    cast_with_options(column, field.data_type(), &options).map_err(|e| misfit(column.data_type(), field).caused_by(e))
 }
 
-fn misfit(column: &ArrayRef, field: &Field) -> Error {
-    let (from, to) = (column.data_type(), field.data_type());
+fn misfit(from: &DataType, field: &Field) -> Error {
+    let to = field.data_type();
     Error::schema(format!("column '{}' is {from} in the rows and {to} in the table", field.name()))
 }
 
-/// Arrow casts more than a table should take: a text that looks like a number is no number here, and a nanosecond must
-/// not be dropped unseen.
-fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
-    let (from, to) = (column.data_type(), field.data_type());
+/// Arrow casts more than a table should take: a text that looks like a number is no number here.
+fn check_type(from: &DataType, field: &Field) -> Result<()> {
+    let to = field.data_type();
     let kind = |t: &DataType| match t {
         DataType::Null => 0,
         DataType::Boolean => 1,
@@ -89,9 +93,12 @@ fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
     };
     let encoded = matches!(from, DataType::Dictionary(..) | DataType::RunEndEncoded(..));
     let widening = matches!((kind(from), kind(to)), (0, _) | (2, 3 | 9));
-    if !encoded && !widening && kind(from) != kind(to) {
-        return Err(misfit(column, field));
-    }
+    if encoded || widening || kind(from) == kind(to) { Ok(()) } else { Err(misfit(from, field)) }
+}
+
+/// A nanosecond must not be dropped unseen.
+fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
+    let (from, to) = (column.data_type(), field.data_type());
     if let (DataType::Timestamp(TimeUnit::Nanosecond, _), DataType::Timestamp(TimeUnit::Microsecond, _)) = (from, to) {
         let plain = cast_with_options(column, &DataType::Int64, &CastOptions::default())?;
         let values: &Int64Array = plain.as_primitive();
@@ -104,6 +111,37 @@ fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Apache Hudi compares a null with the int 0, and cannot read the file group if the column is anything but int.
+fn check_ordering(rows: &RecordBatch, rule: &MergeRule) -> Result<()> {
+    for field in &rule.ordering {
+        let column = rows.column_by_name(field);
+        if let Some(column) = column.filter(|c| c.null_count() > 0 && *c.data_type() != DataType::Int32) {
+            return Err(Error::schema(format!("the ordering column '{field}' is null in {} rows", column.null_count()))
+                .with_hint("Apache Hudi cannot merge rows without an ordering value; fill them before writing"));
+        }
+    }
+    Ok(())
+}
+
+/// The way in: rows as the table holds them, or an error.
+#[derive(Debug)]
+pub(super) struct Intake<'a> {
+    pub table: &'a Schema,
+    /// The columns that matter; all of the table's, if none are named.
+    pub named: Option<Vec<&'a str>>,
+    pub rule: MergeRule,
+}
+
+impl Intake<'_> {
+    pub(super) fn accept(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let accepted = in_table_types(batch, self.table, self.named.as_deref())?;
+        if self.named.is_none() {
+            check_ordering(&accepted, &self.rule)?;
+        }
+        Ok(accepted)
+    }
 }
 
 /// What every row of one task is given.
@@ -121,7 +159,7 @@ impl Stamp<'_> {
     /// The rows in the table's types behind their meta columns; sequence numbers come when they are written.
     pub(super) fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let user = in_table_types(batch, self.schema, None)?;
-        self.check_ordering(&user)?;
+        check_ordering(&user, self.rule)?;
         let keys = self.keys.record_keys(&user)?;
         self.check_partition(&user)?;
         let count = user.num_rows();
@@ -132,21 +170,6 @@ impl Stamp<'_> {
         let columns = meta_columns.into_iter().chain(user.columns().iter().cloned()).collect();
         let schema: SchemaRef = Arc::new(meta::with_meta(&user.schema()));
         Ok(RecordBatch::try_new(schema, columns)?)
-    }
-
-    /// Apache Hudi compares a null with the int 0, and cannot read the file group if the column is anything but int.
-    fn check_ordering(&self, rows: &RecordBatch) -> Result<()> {
-        for field in &self.rule.ordering {
-            let column = rows.column_by_name(field);
-            if let Some(column) = column.filter(|c| c.null_count() > 0 && *c.data_type() != DataType::Int32) {
-                return Err(Error::schema(format!(
-                    "the ordering column '{field}' is null in {} rows",
-                    column.null_count()
-                ))
-                .with_hint("Apache Hudi cannot merge rows without an ordering value; fill them before writing"));
-            }
-        }
-        Ok(())
     }
 
     /// Rows that were sent to the wrong task would be lost to every later look-up.

@@ -85,16 +85,18 @@ impl Task {
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
-        self.run_on(&self.location.open()?, context, input)
+        // Who hands tasks out may run one twice, at the same time even, and does not tell.
+        let attempt = (context.ids.next_u128() as u32) >> 1;
+        self.run_on(&self.location.open()?, context, attempt, input)
     }
 
-    /// Runs on a storage that is open.
-    pub fn run_on<I>(&self, storage: &Arc<dyn Storage>, context: &Context, input: I) -> Result<Status>
+    /// Runs on a storage that is open. The number keeps the files of several attempts at one task apart.
+    pub fn run_on<I>(&self, storage: &Arc<dyn Storage>, context: &Context, attempt: u32, input: I) -> Result<Status>
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
         let started = context.clock.monotonic_ms();
-        let run = arrow_schema(&self.schema).map(|schema| Run { task: self, schema, storage, context, started });
+        let run = arrow_schema(&self.schema).map(|schema| Run { task: self, attempt, schema, storage, context, started });
         run.and_then(|run| run.go(input)).map_err(|e| e.at_instant(&self.instant))
     }
 
@@ -105,6 +107,7 @@ impl Task {
 
 struct Run<'a> {
     task: &'a Task,
+    attempt: u32,
     /// Of the table, without meta columns.
     schema: Schema,
     storage: &'a Arc<dyn Storage>,
@@ -120,7 +123,7 @@ impl Run<'_> {
         let task = self.task;
         let keys = task.locator.key_config()?;
         let operation = task.operation()?;
-        let token = write_token(task.bucket, 0, self.attempt());
+        let token = write_token(task.bucket, 0, self.attempt);
         let stat = match (task.kind, operation) {
             (FileKind::Log, _) => {
                 let name = LogFileName {
@@ -150,11 +153,6 @@ impl Run<'_> {
             }
         };
         Ok(Status { instant: task.instant.clone(), partition: task.partition.clone(), bucket: task.bucket, stat })
-    }
-
-    /// Keeps the files of attempts at one task apart.
-    fn attempt(&self) -> u32 {
-        (self.context.ids.next_u128() as u32) >> 1
     }
 
     /// Rows with their meta columns, in batches of a fixed size.
