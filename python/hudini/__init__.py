@@ -1,7 +1,7 @@
 """hudini: an independent engine for Apache Hudi tables.
 
 >>> import hudini
->>> table = hudini.create("/tmp/trips", {"id": "string not null", "ts": "long", "city": "string"},
+>>> table = hudini.create("trips", {"id": "string not null", "ts": "long", "city": "string"},
 ...                       record_key="id", ordering="ts")
 >>> table.upsert([{"id": "a", "ts": 1, "city": "sf"}, {"id": "b", "ts": 1, "city": "la"}])
 >>> table.read().to_pandas()

@@ -42,17 +42,17 @@ class Table:
         record_key: list[str],
         ordering: list[str],
         partition_by: list[str],
-        table_type: str,
+        table_type: str | None,
         name: str | None,
         merge_mode: str | None,
         key_generator: str | None,
-        table_version: int,
+        table_version: int | None,
         options: dict[str, str],
         storage_options: dict[str, str],
         exist_ok: bool,
         threads: int | None,
     ) -> Table:
-        """Creates the table; `table_type` is `"cow"` or `"mor"`."""
+        """Creates the table; what is None comes from the options."""
 
     @property
     def path(self) -> str: ...
@@ -137,6 +137,10 @@ class Action:
 
     @property
     def instant(self) -> str: ...
+    @property
+    def conflict_retries(self) -> int:
+        """How often a write like this one may start anew after a conflict."""
+
     def locator(self) -> bytes:
         """What `locate` needs on a worker."""
 

@@ -6,6 +6,7 @@ when it is called, no earlier.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class ArrowRows:
+class ArrowRows(ABC):
     """Conversions of anything with the Arrow C stream interface. A call reads the rows anew."""
 
+    @abstractmethod
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        raise NotImplementedError
+        """The rows, for whoever takes Arrow's C stream interface."""
 
     def reader(self) -> pyarrow.RecordBatchReader:
         """The rows as a `pyarrow.RecordBatchReader`: batch after batch, never all at once."""

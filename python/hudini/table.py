@@ -41,16 +41,6 @@ _TIMELINE = {
 }
 
 
-# What a call leaves out comes from the options: these two here, the others in the core.
-_TABLE_TYPE = (
-    "hoodie.datasource.write.table.type",
-    "hoodie.datasource.write.storage.type",
-    "hoodie.table.type",
-    "type",
-)
-_TABLE_VERSION = ("hoodie.write.table.version",)
-
-
 def open(
     path: Path, *, storage_options: Options | None = None, options: Options | None = None, threads: int | None = None
 ) -> Table:
@@ -98,7 +88,7 @@ def create(
         exist_ok: open the table if it is there already, instead of raising `TableExists`.
 
     >>> schema = {"id": "string not null", "ts": "long", "city": "string"}
-    >>> table = hudini.create("/tmp/trips", schema, record_key="id", ordering="ts")
+    >>> table = hudini.create("trips", schema, record_key="id", ordering="ts")
     """
     core = _core.Table.create(
         path_text(path),
@@ -106,22 +96,17 @@ def create(
         name_list(record_key, "record_key"),
         name_list(ordering, "ordering"),
         name_list(partition_by, "partition_by"),
-        table_type or _option(options, _TABLE_TYPE, "cow"),
+        table_type,
         name,
         merge_mode,
         key_generator,
-        table_version or int(_option(options, _TABLE_VERSION, "9")),
+        table_version,
         options_text(options),
         options_text(storage_options),
         exist_ok,
         threads,
     )
     return Table(core)
-
-
-def _option(options: Options | None, names: tuple[str, ...], default: str) -> str:
-    given = options_text(options)
-    return next((given[name] for name in names if name in given), default)
 
 
 def is_table(path: Path, *, storage_options: Options | None = None) -> bool:
@@ -141,7 +126,7 @@ def write(
     `mode` is `"upsert"` (rows replace those of the same key), `"append"` (rows are added as they are) or `"error"`
     (there must be no table yet). `create_arguments` are those of `hudini.create`.
 
-    >>> hudini.write("/tmp/trips", [{"id": "a", "ts": 1}], record_key="id", ordering="ts")
+    >>> hudini.write("trips", [{"id": "a", "ts": 1}], record_key="id", ordering="ts")
     """
     if mode not in ("upsert", "append", "overwrite", "error"):
         raise ValueError(f'mode is "upsert", "append", "overwrite" or "error", not {mode!r}')

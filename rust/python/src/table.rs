@@ -50,11 +50,11 @@ impl Table {
         record_key: Vec<String>,
         ordering: Vec<String>,
         partition_by: Vec<String>,
-        table_type: String,
+        table_type: Option<String>,
         name: Option<String>,
         merge_mode: Option<String>,
         key_generator: Option<String>,
-        table_version: u32,
+        table_version: Option<u32>,
         options: Map,
         storage_options: Map,
         exist_ok: bool,
@@ -64,13 +64,13 @@ impl Table {
         released(py, move || {
             let wishes = Wishes {
                 name,
-                table_type: Some(options::TABLE_TYPE.read(&table_type)?),
+                table_type: table_type.map(|word| options::TABLE_TYPE.read(&word)).transpose()?,
                 record_key,
                 partition_by,
                 ordering,
                 merge_mode,
                 key_generator,
-                version: Some(table_version),
+                version: table_version,
             };
             let options = values::options(options)?;
             let new = wishes.settle(schema, &options, &path)?;

@@ -28,10 +28,6 @@ pub struct NewTable {
     pub buckets: Buckets,
 }
 
-/// Buckets of each partition of a new table, unless it is told another number. Apache Hudi's 256 suit tables of many
-/// gigabytes a partition; the count is stored, so that nobody has to agree on a default.
-const DEFAULT_BUCKETS: u32 = 4;
-
 /// What a caller says of a new table; what is left out comes from the options, or from the rules.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
@@ -51,7 +47,8 @@ impl Wishes {
         let or_option = |given: Vec<String>, option| -> Result<Vec<String>> {
             if given.is_empty() { Ok(options.get(option)?.unwrap_or_default()) } else { Ok(given) }
         };
-        if let Some(version) = self.version.filter(|v| *v != WRITABLE_VERSION) {
+        let version = self.version.map_or_else(|| options.get(&options::TABLE_VERSION), |v| Ok(Some(v)))?;
+        if let Some(version) = version.filter(|v| *v != WRITABLE_VERSION) {
             return Err(Error::unsupported(format!("creating a table of version {version}"))
                 .with_hint(format!("hudini writes version {WRITABLE_VERSION}")));
         }
@@ -93,7 +90,7 @@ impl Wishes {
             hive_style: options.get_or_default(&options::HIVE_STYLE)?,
             url_encode: options.get_or_default(&options::URL_ENCODE)?,
             buckets: Buckets {
-                count: options.get(&options::BUCKET_COUNT)?.unwrap_or(DEFAULT_BUCKETS),
+                count: options.get_or_default(&options::BUCKET_COUNT)?,
                 hash_fields: if hash_fields.is_empty() { record_key.clone() } else { hash_fields },
             },
             record_key,

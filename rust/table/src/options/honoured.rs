@@ -114,9 +114,9 @@ options! {
     help "How the bucket index divides the keys.";
 
     BUCKET_COUNT: u32 = "hoodie.bucket.index.num.buckets";
-    default "256";
+    default "4";
     values "a whole number from 1 to 99999999", values::buckets;
-    help "Buckets in each partition. A new table stores it, and it can never change: a key looked for in another bucket would be written twice.";
+    help "Buckets in each partition of a new table (Apache Hudi: 256, for partitions of many gigabytes). The table stores the number, and it can never change: a key looked for in another bucket would be written twice. A table that stores none has to be told it with every write.";
 
     HASH_FIELDS: Vec<String> = "hoodie.bucket.index.hash.field";
     values FIELDS, values::fields;

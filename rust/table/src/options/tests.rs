@@ -24,7 +24,7 @@ fn every_default_can_be_read() {
         }
     }
     let none = Options::default();
-    assert_eq!(none.get_or_default(&BUCKET_COUNT).unwrap(), 256);
+    assert_eq!(none.get_or_default(&BUCKET_COUNT).unwrap(), 4);
     assert_eq!(none.get_or_default(&PARQUET_CODEC).unwrap(), Codec::Zstd);
     assert_eq!(none.get(&BUCKET_COUNT).unwrap(), None);
     assert!(!none.is_set(&BUCKET_COUNT));
