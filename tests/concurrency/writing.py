@@ -21,8 +21,6 @@ from tests.support.rows import SCHEMA, Row, Rows, to_arrow
 CHECKOUT = Path(__file__).resolve().parents[2]
 BUCKETS = 2
 MOST_WRITERS = 100
-# Copy on write: whoever comes second in a file group merges again, and may be second again.
-PATIENCE = {"hoodie.write.num.retries.on.conflict.failures": "1000"}
 
 
 def create(path: Path, table_type: str) -> None:
@@ -110,7 +108,7 @@ def main() -> None:
     print(json.dumps({"ready": True}), flush=True)
     sys.stdin.readline()
     for number, rows in enumerate(planned):
-        hudini.open(path).upsert(rows, options=PATIENCE)
+        hudini.open(path).upsert(rows)
         print(json.dumps({"acknowledged": number}), flush=True)
 
 

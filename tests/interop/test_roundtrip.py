@@ -118,19 +118,12 @@ def test_apache_finds_and_keeps_the_index_that_create_stored(layout: Layout, ora
     assert {key: stored.get(key) for key in INDEX} == INDEX
 
 
-TOO_MANY = pytest.mark.xfail(
-    reason="a bucket count greater than the table's is not noticed: no stored key is looked up yet",
-    raises=pytest.fail.Exception,
-    strict=True,
-)
-
-
 @pytest.mark.parametrize(
     "count",
     [
         pytest.param(None, id="none"),
         pytest.param(1, id="too few"),
-        pytest.param(7, id="too many", marks=TOO_MANY),
+        pytest.param(7, id="too many"),
     ],
 )
 @EVERY_LAYOUT

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ import hudini
 from hudini import _core
 from hudini._arguments import metadata_text, options_text, refuse
 from hudini.actions import CommitResult
-from hudini.errors import CommitConflict, HudiniError, InvalidOption, restored
+from hudini.errors import CommitConflict, HudiniError, restored
 from hudini.spark import frames
 from hudini.spark.batches import arrow_schema
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 Options = Mapping[str, Any]
 
-RETRIES = "hoodie.write.num.retries.on.conflict.failures"
 _CREATE_ARGUMENTS = set(inspect.signature(hudini.create).parameters) - {
     "path",
     "schema",
@@ -98,18 +98,16 @@ class _Write:
         self.metadata = metadata
         self.locator: bytes | None = None
         self.rows: DataFrame | None = None
+        self.retries = 0
 
     def execute(self) -> CommitResult:
-        retries = _retries(self.options)
         try:
-            for attempt in range(retries + 1):
+            for attempt in itertools.count():
                 try:
-                    result = CommitResult.from_core(self.attempt() | {"retries": attempt})
+                    return CommitResult.from_core(self.attempt() | {"retries": attempt})
                 except CommitConflict:
-                    if attempt == retries:
+                    if attempt >= self.retries:
                         raise
-                else:
-                    return result
             raise AssertionError("the last attempt returns or raises")
         finally:
             if self.rows is not None:
@@ -118,6 +116,7 @@ class _Write:
     def attempt(self) -> dict[str, Any]:
         schema = arrow_schema(self.df.schema)
         action = self.table.begin(self.operation, schema, self.options, self.metadata, None)
+        self.retries = action.conflict_retries
         try:
             with _typed_errors():
                 rows = self.locate(action.locator())
@@ -141,13 +140,6 @@ class _Write:
             rows.count()
             stale.unpersist()
         return rows
-
-
-def _retries(options: Mapping[str, str]) -> int:
-    text = options.get(RETRIES, "4")
-    if not text.isdecimal():
-        raise InvalidOption(f"the option {RETRIES} has the value {text!r}", hint="a value is a whole number from 0 on")
-    return int(text)
 
 
 def _check_complete(profile: list[tuple[str, int, int]], done: list[tuple[str, int, int, bytes]]) -> None:

@@ -48,6 +48,11 @@ impl Action {
         &self.instant
     }
 
+    #[getter]
+    fn conflict_retries(&self, py: Python<'_>) -> PyResult<u32> {
+        released(py, || self.with(|action| action.conflict_retries()))
+    }
+
     fn locator<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = released(py, || self.with(|action| action.locator().to_bytes()))?;
         Ok(PyBytes::new(py, &bytes))

@@ -6,7 +6,7 @@ mod lock;
 mod markers;
 
 pub use conflict::{Touched, check as check_conflicts};
-pub(crate) use heart::{forget, lives, stand_in};
 pub use heart::{Heart, is_dead};
+pub(crate) use heart::{forget, lives, stand_in};
 pub use lock::table_lock;
 pub use markers::{Marked, MarkerKind, create as create_marker, delete_all as delete_markers, list as list_markers};

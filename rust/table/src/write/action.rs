@@ -7,13 +7,15 @@ use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::instant::{self, InstantFile};
 use hudini_format::schema;
 
+use super::buckets;
 use super::locate::Locator;
 use super::place::{self, GroupProfile, PlacedTask};
+use super::request::{self, CommitResult, WriteRequest};
 use super::rows::{self, Intake};
 use super::task::{FileKind, Status, Task};
 use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart, Touched};
-use crate::config::{Buckets, TableConfig, clear_metadata_table};
+use crate::config::{TableConfig, clear_metadata_table};
 use crate::merge::MergeRule;
 use crate::options::{self, Operation, Options};
 use crate::service;
@@ -22,36 +24,6 @@ use crate::table::Table;
 use crate::timeline::{self, Snapshot, Timeline, arrow_schema};
 use crate::view::FileSlice;
 use crate::{Error, ErrorKind, Result};
-
-/// What a caller wants written, without the rows.
-#[derive(Debug, Clone)]
-pub struct WriteRequest {
-    pub operation: Operation,
-    pub options: Options,
-    /// What users attach to the commit.
-    pub metadata: BTreeMap<String, String>,
-    /// Of new file ids; by chance if none is given.
-    pub seed: Option<u128>,
-}
-
-/// What a write did.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct CommitResult {
-    /// `None`: there was nothing to write, and nothing was committed.
-    pub instant: Option<String>,
-    pub completed: Option<String>,
-    pub action: Option<&'static str>,
-    pub operation: &'static str,
-    pub inserted: u64,
-    pub updated: u64,
-    pub deleted: u64,
-    pub files_added: u64,
-    /// Base files that a newer one took the place of; a clean deletes them.
-    pub files_removed: u64,
-    pub bytes_written: u64,
-    pub seconds: f64,
-    pub retries: u32,
-}
 
 /// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
 #[derive(Debug)]
@@ -70,16 +42,31 @@ pub struct Action {
     seed: u128,
     placed: Option<BTreeSet<(String, u32)>>,
     touched: BTreeSet<Touched>,
+    /// The table's lock, where it is kept all the time.
+    held: Option<Box<dyn LockGuard>>,
     started: i64,
 }
 
 impl Action {
     /// Pins the table's state, cleans up after dead writers, and takes an instant.
     pub fn begin(table: &Table, input: &Schema, request: WriteRequest) -> Result<Self> {
+        let (action, lock) = Self::begin_locked(table, input, request)?;
+        drop(lock);
+        Ok(action)
+    }
+
+    /// The same, but keeps the table's lock until the end: no other writer can be faster. For writes that have lost to
+    /// others before, and are quick.
+    pub(super) fn begin_exclusive(table: &Table, input: &Schema, request: WriteRequest) -> Result<Self> {
+        let (action, lock) = Self::begin_locked(table, input, request)?;
+        Ok(Self { held: Some(lock), ..action })
+    }
+
+    fn begin_locked(table: &Table, input: &Schema, request: WriteRequest) -> Result<(Self, Box<dyn LockGuard>)> {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
         let options = request.options.clone().with(&table.options);
-        check_request(&options)?;
+        request::check(&options)?;
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
@@ -88,7 +75,8 @@ impl Action {
         let snapshot = Snapshot::pin(storage, &config, &found, None)?;
         let schema = write_schema(&config, &snapshot)?;
         let columns = arrow_schema(&schema)?;
-        let locator = Locator::new(&config.key_config()?, buckets(&config, &options)?, schema.clone());
+        let buckets = buckets::resolve(&table.storage, &config, &snapshot, &options)?;
+        let locator = Locator::new(&config.key_config()?, buckets, schema.clone());
         let naming = locator.naming_columns();
         let named = (request.operation == Operation::Delete).then_some(naming.as_slice());
         rows::check_columns(input, &columns, named)?;
@@ -100,9 +88,8 @@ impl Action {
             let _ = heart.stop();
             return Err(e);
         }
-        drop(lock);
         let seed = request.seed.unwrap_or_else(|| table.context.ids.next_u128());
-        Ok(Self {
+        let action = Self {
             table: table.clone(),
             config,
             request: WriteRequest { options, ..request },
@@ -116,8 +103,10 @@ impl Action {
             seed,
             placed: None,
             touched: BTreeSet::new(),
+            held: None,
             started,
-        })
+        };
+        Ok((action, lock))
     }
 
     pub fn time(&self) -> &str {
@@ -142,6 +131,11 @@ impl Action {
 
     pub(super) fn is_mor(&self) -> bool {
         self.config.is_mor()
+    }
+
+    /// How often a write like this one may start anew after a conflict.
+    pub fn conflict_retries(&self) -> Result<u32> {
+        self.request.options.get_or_default(&options::CONFLICT_RETRIES)
     }
 
     pub(super) fn seed(&self) -> u128 {
@@ -211,7 +205,7 @@ impl Action {
 
     /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
     /// moment of completion; then the timeline was looked at, and the answer is what it says.
-    pub fn commit(self, statuses: Vec<Status>) -> Result<CommitResult> {
+    pub fn commit(mut self, statuses: Vec<Status>) -> Result<CommitResult> {
         let stats = match self.check_statuses(statuses) {
             Ok(stats) => stats,
             Err(e) => return Err(self.failed(e)),
@@ -221,7 +215,10 @@ impl Action {
             self.abort()?;
             return Ok(CommitResult { operation, ..CommitResult::default() });
         }
-        let lock = lock(&self.table, &self.request.options)?;
+        let lock = match self.lock() {
+            Ok(lock) => lock,
+            Err(e) => return Err(self.failed(e)),
+        };
         let completed = match self.complete(&stats) {
             Ok(completed) => completed,
             Err(e) => {
@@ -240,8 +237,8 @@ impl Action {
     }
 
     /// Undoes what was begun. Without tasks no file was written, and no rollback has to tell of it.
-    pub fn abort(self) -> Result<()> {
-        let _lock = lock(&self.table, &self.request.options)?;
+    pub fn abort(mut self) -> Result<()> {
+        let _lock = self.lock()?;
         let found = Timeline::load(self.storage(), &self.config)?;
         let instant = found.find(&self.time);
         if instant.is_some_and(timeline::Instant::is_completed) {
@@ -255,6 +252,13 @@ impl Action {
             timeline::remove_pending(self.storage(), &self.config, instant)?;
         }
         self.heart.stop()
+    }
+
+    fn lock(&mut self) -> Result<Box<dyn LockGuard>> {
+        match self.held.take() {
+            Some(held) => Ok(held),
+            None => lock(&self.table, &self.request.options),
+        }
     }
 
     /// The write failed with `e`: leaves the table as if it had never begun. What cannot be cleaned up now, the next
@@ -392,38 +396,6 @@ impl Action {
 fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
     let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
     concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
-}
-
-/// What the request's options say must be something that this writer does.
-fn check_request(given: &Options) -> Result<()> {
-    given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
-    given.get(&options::BUCKET_ENGINE)?;
-    given.get(&options::LOG_BLOCK_FORMAT)?;
-    given.get(&options::CONCURRENCY_MODE)?;
-    given.get(&options::UNSUPPORTED).map(drop)
-}
-
-/// The buckets of the table: stored, or told by the job where Apache Hudi made the table and stored none. A count that
-/// contradicts the stored one is refused.
-fn buckets(config: &TableConfig, given: &Options) -> Result<Buckets> {
-    let told = given.get(&options::BUCKET_COUNT)?;
-    let stored = config.buckets()?;
-    match (stored, told) {
-        (Some(stored), None) => Ok(stored),
-        (Some(stored), Some(told)) if stored.count == told => Ok(stored),
-        (Some(stored), Some(told)) => Err(Error::option(format!(
-            "{}={told}, and the table has {} buckets",
-            options::BUCKET_COUNT.key(),
-            stored.count
-        ))),
-        (None, Some(count)) => {
-            let hash_fields = given.get(&options::HASH_FIELDS)?.unwrap_or_else(|| config.record_key.clone());
-            Ok(Buckets { count, hash_fields })
-        }
-        (None, None) => Err(Error::unsupported("writing to a table that is not known to be bucketed").with_hint(
-            "if its files are buckets, say so: hoodie.index.type=BUCKET and hoodie.bucket.index.num.buckets",
-        )),
-    }
 }
 
 /// The schema that the commit will state: the table's, with the names that Apache Hudi gives to nested types.

@@ -8,8 +8,9 @@ use arrow_array::{PrimitiveArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::take::take_record_batch;
 
-use super::action::{Action, CommitResult, WriteRequest};
+use super::action::Action;
 use super::place::{GroupProfile, PlacedTask};
+use super::request::{CommitResult, WriteRequest};
 use super::task::Status;
 use crate::context::pool::run_all;
 use crate::options;
@@ -23,6 +24,13 @@ type Groups = BTreeMap<(String, i32), Vec<RecordBatch>>;
 /// chance, nor on the order in which threads come to their tasks.
 const ONLY_ATTEMPT: u32 = 0;
 
+/// Attempts that trust to luck. A writer that lost so often keeps the lock for the next, or busy neighbours would make
+/// it lose for ever.
+const OPTIMISTIC_ATTEMPTS: u32 = 2;
+
+/// ... unless its attempts take so long that others would give up waiting: they wait this many times longer.
+const QUICK: u64 = 4;
+
 /// Writes rows as one atomic commit. When another writer was faster on the same file groups, it starts anew from the newer
 /// state, as often as the options allow.
 pub fn write(
@@ -33,10 +41,17 @@ pub fn write(
 ) -> Result<CommitResult> {
     // Read once: a retry needs the rows again.
     let batches = input.collect::<Result<Vec<_>>>()?;
-    let retries = request.options.clone().with(&table.options).get_or_default(&options::CONFLICT_RETRIES)?;
+    let options = request.options.clone().with(&table.options);
+    let retries = options.get_or_default(&options::CONFLICT_RETRIES)?;
+    let patience = options.get_or_default(&options::LOCK_WAIT_MS)? / QUICK;
+    let mut exclusive = false;
     for attempt in 0.. {
-        match write_once(table, schema, &batches, request) {
-            Err(e) if e.kind() == ErrorKind::CommitConflict && attempt < retries => {}
+        let start = table.context.clock.monotonic_ms();
+        match write_once(table, schema, &batches, request, exclusive) {
+            Err(e) if e.kind() == ErrorKind::CommitConflict && attempt < retries => {
+                let took = u64::try_from(table.context.clock.monotonic_ms() - start).unwrap_or(0);
+                exclusive = attempt + 1 >= OPTIMISTIC_ATTEMPTS && took < patience;
+            }
             other => return other.map(|result| CommitResult { retries: attempt, ..result }),
         }
     }
@@ -48,11 +63,13 @@ fn write_once(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     request: &WriteRequest,
+    exclusive: bool,
 ) -> Result<CommitResult> {
     if batches.iter().all(|batch| batch.num_rows() == 0) {
         return Ok(CommitResult { operation: request.operation.word(), ..CommitResult::default() });
     }
-    let mut action = Action::begin(table, schema, request.clone())?;
+    let begin = if exclusive { Action::begin_exclusive } else { Action::begin };
+    let mut action = begin(table, schema, request.clone())?;
     match run(table, &mut action, batches) {
         Ok(statuses) => action.commit(statuses),
         Err(e) => Err(match action.abort() {

@@ -4,16 +4,19 @@
 //! and never the timeline. Tasks are plain values with a byte form, so that any engine can run them anywhere.
 
 mod action;
+mod buckets;
 mod local;
 mod locate;
 mod log_file;
 mod place;
 mod rechunk;
+mod request;
 mod rows;
 mod task;
 
-pub use action::{Action, CommitResult, WriteRequest};
+pub use action::Action;
 pub use local::write;
 pub use locate::{Locator, PARTITION_COLUMN, SLOT_COLUMN};
 pub use place::{GroupProfile, PlacedTask};
+pub use request::{CommitResult, WriteRequest};
 pub use task::{Status, Task};

@@ -118,8 +118,11 @@ fn check_ordering(rows: &RecordBatch, rule: &MergeRule) -> Result<()> {
     for field in &rule.ordering {
         let column = rows.column_by_name(field);
         if let Some(column) = column.filter(|c| c.null_count() > 0 && *c.data_type() != DataType::Int32) {
-            return Err(Error::schema(format!("the ordering column '{field}' is null in {} rows", column.null_count()))
-                .with_hint("Apache Hudi cannot merge rows without an ordering value; fill them before writing"));
+            return Err(Error::schema(format!(
+                "the ordering column '{field}' is null in {} rows",
+                column.null_count()
+            ))
+            .with_hint("Apache Hudi cannot merge rows without an ordering value; fill them before writing"));
         }
     }
     Ok(())

@@ -96,7 +96,8 @@ impl Task {
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
         let started = context.clock.monotonic_ms();
-        let run = arrow_schema(&self.schema).map(|schema| Run { task: self, attempt, schema, storage, context, started });
+        let run =
+            arrow_schema(&self.schema).map(|schema| Run { task: self, attempt, schema, storage, context, started });
         run.and_then(|run| run.go(input)).map_err(|e| e.at_instant(&self.instant))
     }
 

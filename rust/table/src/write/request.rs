@@ -1,0 +1,45 @@
+//! What a caller asks of a write, and what the write answers.
+
+use std::collections::BTreeMap;
+
+use crate::Result;
+use crate::options::{self, Operation, Options};
+
+/// What a caller wants written, without the rows.
+#[derive(Debug, Clone)]
+pub struct WriteRequest {
+    pub operation: Operation,
+    pub options: Options,
+    /// What users attach to the commit.
+    pub metadata: BTreeMap<String, String>,
+    /// Of new file ids; by chance if none is given.
+    pub seed: Option<u128>,
+}
+
+/// What a write did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommitResult {
+    /// `None`: there was nothing to write, and nothing was committed.
+    pub instant: Option<String>,
+    pub completed: Option<String>,
+    pub action: Option<&'static str>,
+    pub operation: &'static str,
+    pub inserted: u64,
+    pub updated: u64,
+    pub deleted: u64,
+    pub files_added: u64,
+    /// Base files that a newer one took the place of; a clean deletes them.
+    pub files_removed: u64,
+    pub bytes_written: u64,
+    pub seconds: f64,
+    pub retries: u32,
+}
+
+/// What the request's options say must be something that this writer does.
+pub(super) fn check(given: &Options) -> Result<()> {
+    given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
+    given.get(&options::BUCKET_ENGINE)?;
+    given.get(&options::LOG_BLOCK_FORMAT)?;
+    given.get(&options::CONCURRENCY_MODE)?;
+    given.get(&options::UNSUPPORTED).map(drop)
+}

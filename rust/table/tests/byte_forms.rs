@@ -1,0 +1,126 @@
+//! The bytes that travel between driver and workers. A change of one is a new version: see `bytes_form`.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use hudini_table::bytes_form::BytesForm;
+use hudini_table::options::TableType;
+use hudini_table::scan::{Scan, ScanRequest, Split};
+use hudini_table::write::{Locator, Status, Task};
+use hudini_table::{ErrorKind, Result};
+use rstest::rstest;
+
+use support::{Place, Row, Spec, Stages, World, row};
+
+const LOCATOR: &str = include_str!("data/byte_forms/locator.txt");
+/// A task for a log file on a slice, and for the first base file of a group.
+const TASKS: [&str; 2] = [include_str!("data/byte_forms/task_log.txt"), include_str!("data/byte_forms/task_base.txt")];
+const STATUSES: [&str; 2] =
+    [include_str!("data/byte_forms/status_log.txt"), include_str!("data/byte_forms/status_base.txt")];
+const SPLIT: &str = include_str!("data/byte_forms/split.txt");
+
+/// What a write in two partitions makes, one of them new, and a scan after it.
+struct Made {
+    locator: Vec<u8>,
+    tasks: Vec<Vec<u8>>,
+    statuses: Vec<Vec<u8>>,
+    splits: Vec<Vec<u8>>,
+}
+
+fn make() -> Made {
+    let spec = Spec { buckets: 1, ..Spec::new(TableType::MergeOnRead) };
+    let world = World::new(Place::Memory);
+    let old: [Row; 1] = [row("a1", "A", 1, "old")];
+    spec.upsert(&spec.create(&world), &old).unwrap();
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 2, "new"), row("b1", "B", 1, "new")]);
+    (0..3).for_each(|step| writer.step(step).unwrap());
+    let locator = writer.action.as_ref().unwrap().locator().to_bytes().unwrap();
+    let tasks = writer.tasks.iter().map(|placed| placed.task.to_bytes().unwrap()).collect();
+    let statuses = writer.statuses.iter().map(|status| status.to_bytes().unwrap()).collect();
+    writer.commit().unwrap();
+    let scan = Scan::plan(&world.table(), ScanRequest::default()).unwrap();
+    let splits = scan.splits(None).unwrap().iter().map(|split| split.to_bytes().unwrap()).collect();
+    Made { locator, tasks, statuses, splits }
+}
+
+fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(&bytes[HEAD..]).unwrap()
+}
+
+/// "hudini", a letter, two digits.
+const HEAD: usize = 9;
+
+/// The names on the way to every value.
+fn names(value: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(fields) => fields.iter().for_each(|(k, v)| names(v, &format!("{at}.{k}"), found)),
+        serde_json::Value::Array(items) => items.iter().for_each(|v| names(v, &format!("{at}[]"), found)),
+        _ => drop(found.insert(at.to_owned())),
+    }
+}
+
+/// The golden text says the same when read and printed, and a value of today has no parts that are not in it.
+fn stands<T: BytesForm + Debug + PartialEq>(golden: &str, today: &[u8]) {
+    let golden = golden.trim_end();
+    let value = T::from_bytes(golden.as_bytes()).unwrap();
+    assert_eq!(String::from_utf8(value.to_bytes().unwrap()).unwrap(), golden);
+    let names = |bytes: &[u8]| {
+        let mut found = BTreeSet::new();
+        names(&json(bytes), "", &mut found);
+        // Times are keys here.
+        found.into_iter().map(|name| name.replace(|c: char| c.is_ascii_digit(), "")).collect::<BTreeSet<_>>()
+    };
+    let (today_s, golden_s) = (names(today), names(golden.as_bytes()));
+    assert!(today_s.is_subset(&golden_s), "new: {:?}", today_s.difference(&golden_s).collect::<Vec<_>>());
+    assert_eq!(T::from_bytes(today).unwrap().to_bytes().unwrap(), today);
+}
+
+#[test]
+fn locators_stand() {
+    stands::<Locator>(LOCATOR, &make().locator);
+}
+
+#[test]
+fn tasks_stand() {
+    let made = make();
+    TASKS.iter().zip(&made.tasks).for_each(|(golden, today)| stands::<Task>(golden, today));
+}
+
+#[test]
+fn statuses_stand() {
+    let made = make();
+    STATUSES.iter().zip(&made.statuses).for_each(|(golden, today)| stands::<Status>(golden, today));
+}
+
+#[test]
+fn splits_stand() {
+    stands::<Split>(SPLIT, &make().splits[0]);
+}
+
+fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
+    T::from_bytes(bytes).map(drop)
+}
+
+#[rstest]
+#[case::locator(LOCATOR, read::<Locator>)]
+#[case::task(TASKS[0], read::<Task>)]
+#[case::status(STATUSES[0], read::<Status>)]
+#[case::split(SPLIT, read::<Split>)]
+fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
+    let newer = golden.replacen("01", "02", 1);
+    let error = read(newer.as_bytes()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+    assert!(error.message().contains("version 2") && error.hint().unwrap().contains("workers"), "{error}");
+    let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLIT].iter().map(|form| &form[6..7]).collect();
+    assert_eq!(letters.len(), 4, "each kind has its own letter");
+    for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {
+        let other = format!("hudini{letter}{}", &golden[7..]);
+        assert_eq!(read(other.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidOption);
+    }
+    for cut in [0, 5, HEAD, golden.len() / 2] {
+        assert_eq!(read(&golden.as_bytes()[..cut]).unwrap_err().kind(), ErrorKind::InvalidOption);
+    }
+}

@@ -1,0 +1,342 @@
+//! Every storage call of a write fails once, in every way: the table stays readable, nothing that was committed is lost,
+//! and the next writer goes on at once and leaves nothing of the failed write behind.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use hudini_format::properties::Properties;
+use hudini_table::config::{self, keys, read_properties};
+use hudini_table::options::{Operation, TableType};
+use hudini_table::storage::faulty::{Call, Fault, FaultPlan};
+use hudini_table::write::CommitResult;
+use hudini_table::{ErrorKind, Result, Table};
+use rstest::rstest;
+
+use support::{
+    Model, Place, Row, Scene, Spec, World, cut_off_by_another_engine, gone, model, rollback_cut_off_by_another_engine,
+    row, rows_of, upserted,
+};
+
+/// More than any recovery needs, and much less than a silent writer is waited for.
+const AT_ONCE_MS: i64 = 5_000;
+
+const ALL: &[Fault] = &[Fault::Fail, Fault::FailAfter, Fault::Torn, Fault::Short, Fault::Kill];
+/// What can leave most behind.
+const BREAKS: &[Fault] = &[Fault::Kill, Fault::Torn];
+const LOST: &[Fault] = &[Fault::Kill, Fault::FailAfter];
+
+/// A table, and one write that fails.
+struct Case<'a> {
+    spec: &'a Spec,
+    /// The table that the write finds.
+    world: &'a World,
+    act: &'a dyn Fn(&Table) -> Result<CommitResult>,
+    before: &'a Model,
+    after: &'a Model,
+    /// What else must hold after the failure; told whether the write committed.
+    also: &'a dyn Fn(&World, bool),
+}
+
+impl<'a> Case<'a> {
+    fn new(
+        spec: &'a Spec,
+        world: &'a World,
+        act: &'a dyn Fn(&Table) -> Result<CommitResult>,
+        before: &'a Model,
+        after: &'a Model,
+    ) -> Self {
+        Self { spec, world, act, before, after, also: &|_, _| {} }
+    }
+
+    fn sweep(&self, faults: &[Fault]) {
+        self.sweep_calls(&self.calls(), &FaultPlan::none(), faults);
+    }
+
+    /// One more fault at each of the calls.
+    fn sweep_calls(&self, calls: &[Call], plan: &FaultPlan, faults: &[Fault]) {
+        let commits = commits(self.world);
+        for call in calls {
+            for fault in faults.iter().filter(|fault| tells_more(call, **fault)) {
+                let _scene = Scene(format!("{fault:?} at call {} ({} {})", call.n, call.op, call.path));
+                let world = self.world.copy();
+                let (table, faulty) = world.faulty(plan.clone().at(call.n, *fault));
+                let outcome = (self.act)(&table);
+                assert!(faulty.calls() >= call.n, "the call was not reached");
+                // The process ends, and its locks with it.
+                drop((table, faulty));
+                self.check(&world, &outcome, commits);
+            }
+        }
+    }
+
+    /// A write that fails at the call, and then fails again while it cleans up.
+    fn sweep_cleanup(&self, failing: &Call, faults: &[Fault]) {
+        let _scene = Scene(format!("after a failure at call {} ({} {})", failing.n, failing.op, failing.path));
+        let plan = FaultPlan::none().at(failing.n, Fault::Fail);
+        let world = self.world.copy();
+        let (table, faulty) = world.faulty(plan.clone());
+        (self.act)(&table).unwrap_err();
+        world.assert_tidy();
+        let cleanup: Vec<Call> = faulty.log().into_iter().filter(|call| call.n > failing.n).collect();
+        assert!(cleanup.len() > 10, "the write cleans up by itself");
+        self.sweep_calls(&cleanup, &plan, faults);
+    }
+
+    /// The calls of the write when nothing fails.
+    fn calls(&self) -> Vec<Call> {
+        let world = self.world.copy();
+        let (table, faulty) = world.faulty(FaultPlan::none());
+        (self.act)(&table).unwrap();
+        assert_eq!(&rows_of(&world.table()), self.after);
+        world.assert_tidy();
+        faulty.log()
+    }
+
+    fn check(&self, world: &World, outcome: &Result<CommitResult>, commits_before: usize) {
+        let committed = commits(world) > commits_before;
+        assert!(committed || outcome.is_err(), "reported as done, and not there");
+        let state = if committed { self.after } else { self.before };
+        assert_eq!(&rows_of(&world.table()), state, "committed: {committed}, {outcome:?}");
+        (self.also)(world, committed);
+
+        let next = [("a1", "A", 100), ("a9", "A", 1), ("b1", "B", 100), ("c9", "C", 1)];
+        let next = next.map(|(id, city, ts)| row(id, city, ts, "next"));
+        let (table, clock) = world.handle();
+        self.spec.upsert(&table, &next).unwrap();
+        assert!(hudini_table::context::Clock::monotonic_ms(&*clock) < AT_ONCE_MS, "the next writer had to wait");
+        assert_eq!(rows_of(&world.table()), upserted(state, &next));
+        world.assert_tidy();
+    }
+}
+
+fn commits(world: &World) -> usize {
+    world.table().timeline().unwrap().commits().count()
+}
+
+/// `Torn` and `Short` are `Fail` but for writes and reads, and so is `FailAfter` where nothing is changed.
+fn tells_more(call: &Call, fault: Fault) -> bool {
+    let reads = ["head", "read", "submit", "wait", "list", "still_held"].contains(&call.op);
+    let writes_whole = ["create", "replace", "put_if_match", "write", "close"].contains(&call.op);
+    match fault {
+        Fault::Fail | Fault::Kill => true,
+        Fault::FailAfter => !reads,
+        Fault::Torn => writes_whole,
+        Fault::Short => ["read", "wait"].contains(&call.op),
+    }
+}
+
+fn spec(table_type: TableType, with_deletes: bool) -> Spec {
+    Spec { with_deletes, buckets: 1, ..Spec::new(table_type) }
+}
+
+fn first_rows() -> Vec<Row> {
+    ["a1", "a2", "a3"]
+        .iter()
+        .map(|id| row(id, "A", 5, "old"))
+        .chain([row("b1", "B", 5, "old"), row("b2", "B", 5, "old")])
+        .collect()
+}
+
+/// Two partitions, written twice.
+fn written(place: Place, spec: &Spec) -> (World, Model) {
+    let world = World::new(place);
+    let table = spec.create(&world);
+    let second = [row("a2", "A", 6, "newer")];
+    spec.upsert(&table, &first_rows()).unwrap();
+    spec.upsert(&table, &second).unwrap();
+    let state = upserted(&model(&first_rows()), &second);
+    assert_eq!(rows_of(&table), state);
+    (world, state)
+}
+
+/// Updates, one of them too late; an insert; a new partition; a delete if rows can ask for one.
+fn changes(spec: &Spec) -> Vec<Row> {
+    let mut rows = vec![
+        row("a1", "A", 7, "new"),
+        row("a2", "A", 4, "late"),
+        row("a4", "A", 7, "new"),
+        row("b2", "B", 5, "new"),
+        row("c1", "C", 7, "new"),
+    ];
+    if spec.with_deletes {
+        rows.push(gone("a3", "A", 9));
+    }
+    rows
+}
+
+fn upsert_case(place: Place, table_type: TableType, with_deletes: bool, faults: &[Fault]) {
+    let spec = spec(table_type, with_deletes);
+    let (world, before) = written(place, &spec);
+    let changes = changes(&spec);
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    Case::new(&spec, &world, &act, &before, &after).sweep(faults);
+}
+
+#[rstest]
+fn an_upsert_fails_at_every_call(#[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType) {
+    upsert_case(Place::Memory, table_type, true, ALL);
+}
+
+#[rstest]
+fn an_upsert_on_a_disk_breaks_off_at_every_call(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    upsert_case(Place::Local, table_type, false, BREAKS);
+}
+
+#[rstest]
+fn a_delete_fails_at_every_call(#[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType) {
+    let spec = spec(table_type, false);
+    let (world, before) = written(Place::Memory, &spec);
+    let mut after = before.clone();
+    after.retain(|id, _| id != "a1" && id != "b2");
+    // Its ordering value is of no account.
+    let keys = [row("a1", "A", 0, ""), row("b2", "B", 0, ""), row("nobody", "D", 0, "")];
+    let act = |table: &Table| spec.write(table, Operation::Delete, &keys);
+    Case::new(&spec, &world, &act, &before, &after).sweep(ALL);
+}
+
+#[rstest]
+fn a_failed_upsert_fails_at_every_call_of_its_cleanup(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = spec(table_type, true);
+    let (world, before) = written(Place::Memory, &spec);
+    let changes = changes(&spec);
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    let case = Case::new(&spec, &world, &act, &before, &after);
+    let calls = case.calls();
+    let publishes = calls.iter().rfind(|call| call.op == "close").unwrap();
+    case.sweep_cleanup(publishes, &[Fault::Fail, Fault::FailAfter, Fault::Kill]);
+}
+
+/// A write that was killed in the moment of completion is rolled back by the next, and that one fails too.
+#[rstest]
+fn a_recovery_fails_at_every_call(#[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType) {
+    let spec = spec(table_type, true);
+    let (world, before) = written(Place::Memory, &spec);
+    kill_at_completion(&spec, &world);
+    assert!(world.data_files().len() > 4 && !world.names_below(".hoodie/.temp/").is_empty());
+    let second = [row("a1", "A", 8, "second"), row("d1", "D", 1, "second")];
+    let after = upserted(&before, &second);
+    let act = |table: &Table| spec.upsert(table, &second);
+    Case::new(&spec, &world, &act, &before, &after).sweep(ALL);
+}
+
+#[rstest]
+fn a_recovery_of_another_engines_write_fails_at_every_call(#[values(false, true)] batched_markers: bool) {
+    let spec = spec(TableType::CopyOnWrite, false);
+    let (world, before) = written(Place::Memory, &spec);
+    cut_off_by_another_engine(&world, "20260527120000000", batched_markers);
+    let second = [row("b1", "B", 8, "second")];
+    let after = upserted(&before, &second);
+    let act = |table: &Table| spec.upsert(table, &second);
+    Case::new(&spec, &world, &act, &before, &after).sweep(LOST);
+}
+
+#[test]
+fn finishing_another_engines_rollback_fails_at_every_call() {
+    let spec = spec(TableType::CopyOnWrite, false);
+    let (world, before) = written(Place::Memory, &spec);
+    let file = cut_off_by_another_engine(&world, "20260527120000000", false);
+    rollback_cut_off_by_another_engine(&world, "20260527120000001", "20260527120000000", &[&file]);
+    let second = [row("b1", "B", 8, "second")];
+    let after = upserted(&before, &second);
+    let act = |table: &Table| spec.upsert(table, &second);
+    Case::new(&spec, &world, &act, &before, &after).sweep(LOST);
+}
+
+#[test]
+fn a_recovery_on_a_disk_breaks_off_at_every_call() {
+    let spec = spec(TableType::MergeOnRead, true);
+    let (world, before) = written(Place::Local, &spec);
+    kill_at_completion(&spec, &world);
+    let second = [row("a1", "A", 8, "second")];
+    let after = upserted(&before, &second);
+    let act = |table: &Table| spec.upsert(table, &second);
+    Case::new(&spec, &world, &act, &before, &after).sweep(BREAKS);
+}
+
+fn kill_at_completion(spec: &Spec, world: &World) {
+    let changes = changes(spec);
+    let trial = world.copy();
+    let (table, faulty) = trial.faulty(FaultPlan::none());
+    spec.upsert(&table, &changes).unwrap();
+    let completes =
+        |call: &&Call| call.op == "create" && (call.path.ends_with(".commit") || call.path.ends_with(".deltacommit"));
+    let n = faulty.log().iter().find(completes).unwrap().n;
+    let (table, _) = world.faulty(FaultPlan::none().at(n, Fault::Kill));
+    spec.upsert(&table, &changes).unwrap_err();
+}
+
+#[test]
+fn a_metadata_table_is_cleared_before_the_commit_or_not_at_all() {
+    let spec = spec(TableType::CopyOnWrite, false);
+    let (world, before) = written(Place::Memory, &spec);
+    let mut properties = read_properties(world.store.as_ref()).unwrap();
+    properties.set(keys::METADATA_PARTITIONS, "files");
+    world.store.replace(".hoodie/hoodie.properties", &properties.to_bytes("test", "test")).unwrap();
+    world.put(".hoodie/metadata/x", b"metadata");
+    let listed = |world: &World| !world.table().config().unwrap().metadata_partitions().is_empty();
+    assert!(listed(&world));
+
+    let others = |world: &World| {
+        let mut properties = read_properties(world.store.as_ref()).unwrap();
+        properties.remove(keys::METADATA_PARTITIONS);
+        properties
+    };
+    let kept: Properties = others(&world);
+    let changes = [row("a1", "A", 7, "new"), row("c1", "C", 7, "new")];
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    let also = |world: &World, committed: bool| {
+        assert!(!(listed(world) && committed), "committed, and readers trust the old metadata table");
+        assert!(
+            listed(world) == world.files().contains_key(".hoodie/metadata/x") || !listed(world),
+            "listed, and gone"
+        );
+        assert_eq!(others(world), kept, "other properties");
+    };
+    Case { also: &also, ..Case::new(&spec, &world, &act, &before, &after) }.sweep(ALL);
+    act(&world.table()).unwrap();
+    assert!(!listed(&world));
+    assert_eq!(world.names_below(".hoodie/metadata/"), [""; 0]);
+    assert_eq!(world.names_below(".hoodie/hoodie.properties"), [".hoodie/hoodie.properties"]);
+}
+
+#[rstest]
+#[case(Place::Memory, ALL)]
+#[case(Place::Local, BREAKS)]
+fn creating_a_table_fails_at_every_call(#[case] place: Place, #[case] faults: &[Fault]) {
+    let spec = spec(TableType::MergeOnRead, false);
+    let create = |table: &Table| config::create(table.storage.as_ref(), &table.context, &spec.new_table());
+    let whole = World::new(place);
+    let (table, faulty) = whole.faulty(FaultPlan::none());
+    assert!(create(&table).unwrap());
+    let calls = faulty.log();
+    let wanted = read_properties(whole.store.as_ref()).unwrap();
+    for call in calls {
+        for fault in faults.iter().filter(|fault| tells_more(&call, **fault)) {
+            let _scene = Scene(format!("{fault:?} at call {} ({} {})", call.n, call.op, call.path));
+            let world = World::new(place);
+            let (table, faulty) = world.faulty(FaultPlan::none().at(call.n, *fault));
+            create(&table).unwrap_err();
+            drop((table, faulty));
+            let table = world.table();
+            let there = match read_properties(world.store.as_ref()) {
+                Ok(properties) => properties == wanted,
+                Err(e) => {
+                    assert_eq!(e.kind(), ErrorKind::TableNotFound, "{e}");
+                    false
+                }
+            };
+            assert_eq!(create(&table).unwrap(), !there, "there is a whole table or none");
+            assert_eq!(read_properties(world.store.as_ref()).unwrap(), wanted);
+            spec.upsert(&table, &first_rows()).unwrap();
+            assert_eq!(rows_of(&table), model(&first_rows()));
+            world.assert_tidy();
+        }
+    }
+}

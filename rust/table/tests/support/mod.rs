@@ -1,0 +1,497 @@
+//! What the tests of whole tables share: tables over any store, rows as values, and a look at what lies on storage.
+#![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take_record_batch;
+use bytes::Bytes;
+use hudini_format::action::{InstantInfo, RollbackPlan, RollbackRequest};
+use hudini_format::instant::{Action as InstantAction, InstantFile};
+use hudini_table::config::{self, Buckets, NewTable};
+use hudini_table::context::{Context, DEFAULT_MEMORY_LIMIT, ManualClock, SeededIds};
+use hudini_table::options::{MergeMode, Operation, Options, TableType};
+use hudini_table::scan::{Scan, ScanRequest};
+use hudini_table::storage::faulty::{FaultPlan, Faulty};
+use hudini_table::storage::local::Local;
+use hudini_table::storage::memory::Memory;
+use hudini_table::storage::{Entry, Put, Storage};
+use hudini_table::view::PARTITION_FILE;
+use hudini_table::write::{
+    self, Action, CommitResult, GroupProfile, PARTITION_COLUMN, PlacedTask, SLOT_COLUMN, Status, WriteRequest,
+};
+use hudini_table::{Location, Result, Table};
+use tempfile::TempDir;
+
+/// When every test begins: 2026-05-28T20:26:40Z.
+pub const START: i64 = 1_780_000_000_000;
+
+/// Between the clocks of two handles: much less than the time after which a silent writer counts as dead.
+const BETWEEN_HANDLES_MS: i64 = 1_000;
+
+/// Says where a test was when it failed.
+pub struct Scene(pub String);
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("scene: {}", self.0);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Memory,
+    Local,
+}
+
+/// One store, used by handles that know nothing of each other.
+pub struct World {
+    pub store: Arc<dyn Storage>,
+    memory: Option<Memory>,
+    dir: Option<TempDir>,
+    handles: AtomicI64,
+}
+
+impl World {
+    pub fn new(place: Place) -> Self {
+        match place {
+            Place::Memory => {
+                let memory = Memory::new("t", Arc::new(ManualClock::ticking(START)));
+                Self { store: Arc::new(memory.clone()), memory: Some(memory), dir: None, handles: AtomicI64::new(0) }
+            }
+            Place::Local => {
+                let dir = TempDir::new().unwrap();
+                let local = Local::new(dir.path().to_str().unwrap(), Arc::new(SeededIds::new(7))).unwrap();
+                Self { store: Arc::new(local), memory: None, dir: Some(dir), handles: AtomicI64::new(0) }
+            }
+        }
+    }
+
+    /// Another store with the same files.
+    pub fn copy(&self) -> Self {
+        let copy = Self::new(if self.memory.is_some() { Place::Memory } else { Place::Local });
+        for (path, bytes) in self.files() {
+            copy.put(&path, &bytes);
+        }
+        copy.handles.store(self.handles.load(Ordering::SeqCst), Ordering::SeqCst);
+        copy
+    }
+
+    /// A handle of a process of its own, with a clock that ticks.
+    pub fn handle(&self) -> (Table, Arc<ManualClock>) {
+        self.handle_on(Arc::clone(&self.store))
+    }
+
+    pub fn table(&self) -> Table {
+        self.handle().0
+    }
+
+    /// A handle whose storage fails as planned.
+    pub fn faulty(&self, plan: FaultPlan) -> (Table, Faulty) {
+        let faulty = Faulty::new(Arc::clone(&self.store), plan);
+        (self.handle_on(Arc::new(faulty.clone())).0, faulty)
+    }
+
+    fn handle_on(&self, storage: Arc<dyn Storage>) -> (Table, Arc<ManualClock>) {
+        let number = self.handles.fetch_add(1, Ordering::SeqCst);
+        let clock = Arc::new(ManualClock::ticking(START + number * BETWEEN_HANDLES_MS));
+        let context = Context {
+            clock: Arc::clone(&clock) as _,
+            ids: Arc::new(SeededIds::new(number as u64)),
+            threads: 1,
+            memory_limit: DEFAULT_MEMORY_LIMIT,
+        };
+        (self.table_in(storage, context), clock)
+    }
+
+    pub fn table_in(&self, storage: Arc<dyn Storage>, context: Context) -> Table {
+        let location = Location { url: self.store.root().to_owned(), storage_options: BTreeMap::new() };
+        // Compressing a few rows takes longer than all the rest.
+        let options = [("hoodie.parquet.compression.codec".to_owned(), "uncompressed".to_owned())];
+        Table { location, storage, context, options: Options::parse(options).unwrap() }
+    }
+
+    /// Every file of the store.
+    pub fn files(&self) -> BTreeMap<String, Bytes> {
+        let mut files = BTreeMap::new();
+        let mut open = vec![String::new()];
+        while let Some(dir) = open.pop() {
+            for entry in self.store.list(&dir).unwrap() {
+                let path = if dir.is_empty() { entry.name().to_owned() } else { format!("{dir}/{}", entry.name()) };
+                match entry {
+                    Entry::Dir { .. } => open.push(path),
+                    Entry::File { .. } => drop(files.insert(path.clone(), self.store.read(&path).unwrap().unwrap())),
+                }
+            }
+        }
+        files
+    }
+
+    pub fn put(&self, path: &str, bytes: &[u8]) {
+        assert!(matches!(self.store.create(path, bytes).unwrap(), Put::Done(_)), "{path} is there");
+    }
+
+    pub fn names_below(&self, prefix: &str) -> Vec<String> {
+        self.files().into_keys().filter(|path| path.starts_with(prefix)).collect()
+    }
+
+    pub fn data_files(&self) -> BTreeSet<String> {
+        let is_data = |path: &String| !path.starts_with(".hoodie/") && !path.ends_with(PARTITION_FILE);
+        self.files().into_keys().filter(is_data).collect()
+    }
+
+    /// Nothing is pending, no dead writer left a trace, and every data file belongs to a commit.
+    pub fn assert_tidy(&self) {
+        let table = self.table();
+        let timeline = table.timeline().unwrap();
+        assert_eq!(timeline.pending().map(|i| &i.files).collect::<Vec<_>>(), [&[""; 0]; 0], "pending instants");
+        self.assert_no_traces();
+        let committed: BTreeSet<String> = timeline
+            .commits()
+            .flat_map(|i| {
+                timeline.commit_metadata(self.store.as_ref(), i).unwrap().write_stats().cloned().collect::<Vec<_>>()
+            })
+            .filter_map(|stat| stat.path)
+            .collect();
+        assert_eq!(self.data_files(), committed, "data files, and those that commits name");
+    }
+
+    /// No markers, heartbeats or life locks, and no half-written data.
+    pub fn assert_no_traces(&self) {
+        assert_eq!(self.names_below(".hoodie/.temp/"), [""; 0], "markers");
+        assert_eq!(self.names_below(".hoodie/.heartbeat/"), [""; 0], "heartbeats");
+        let locks = self.names_below(".hoodie/.locks/");
+        assert!(locks.iter().all(|path| !path.ends_with(".alive")), "life locks: {locks:?}");
+        assert_eq!(self.unfinished_data(), [""; 0], "unfinished writes of data");
+    }
+
+    fn unfinished_data(&self) -> Vec<String> {
+        let is_data = |path: &String| path.ends_with(".parquet") || path.contains(".log.");
+        match (&self.memory, &self.dir) {
+            (Some(memory), _) => memory.unfinished().into_iter().filter(is_data).collect(),
+            (_, Some(dir)) => leftovers(dir.path()),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Temporary siblings of data files; the store itself does not list them.
+#[allow(clippy::disallowed_methods, reason = "looks behind the store")]
+fn leftovers(dir: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for child in std::fs::read_dir(dir).unwrap() {
+        let child = child.unwrap();
+        let name = child.file_name().into_string().unwrap();
+        if child.file_type().unwrap().is_dir() {
+            found.extend(leftovers(&child.path()));
+        } else if name.ends_with(".tmp") && (name.contains("~dparquet") || name.contains("~dlog~d")) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// One row of the test tables.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row {
+    pub id: String,
+    pub city: String,
+    pub ts: i64,
+    pub v: String,
+    /// `_hoodie_is_deleted`
+    pub deleted: bool,
+}
+
+pub fn row(id: &str, city: &str, ts: i64, v: &str) -> Row {
+    Row { id: id.into(), city: city.into(), ts, v: v.into(), deleted: false }
+}
+
+/// A row that deletes its key, if it is not older.
+pub fn gone(id: &str, city: &str, ts: i64) -> Row {
+    Row { deleted: true, ..row(id, city, ts, "gone") }
+}
+
+/// Rows by key.
+pub type Model = BTreeMap<String, Row>;
+
+/// What a table holds after an upsert, by event time: of two rows the one with the greater `ts` counts, on a tie the newer.
+pub fn upserted(state: &Model, rows: &[Row]) -> Model {
+    let mut changes = Model::new();
+    for row in rows {
+        if changes.get(&row.id).is_none_or(|old| row.ts >= old.ts) {
+            changes.insert(row.id.clone(), row.clone());
+        }
+    }
+    let mut state = state.clone();
+    for (id, row) in changes {
+        if state.get(&id).is_none_or(|old| row.ts >= old.ts) {
+            if row.deleted {
+                state.remove(&id)
+            } else {
+                state.insert(id, row)
+            };
+        }
+    }
+    state
+}
+
+pub fn model(rows: &[Row]) -> Model {
+    upserted(&Model::new(), rows)
+}
+
+/// What kind of table it is: id → city / ts, v.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub table_type: TableType,
+    /// Whether rows have `_hoodie_is_deleted`.
+    pub with_deletes: bool,
+    pub mode: MergeMode,
+    pub ordering: Vec<String>,
+    pub buckets: u32,
+    pub partitioned: bool,
+}
+
+impl Spec {
+    pub fn new(table_type: TableType) -> Self {
+        Self {
+            table_type,
+            with_deletes: false,
+            mode: MergeMode::EventTime,
+            ordering: vec!["ts".into()],
+            buckets: 2,
+            partitioned: true,
+        }
+    }
+
+    pub fn cow() -> Self {
+        Self::new(TableType::CopyOnWrite)
+    }
+
+    pub fn mor() -> Self {
+        Self::new(TableType::MergeOnRead)
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        let mut fields = vec![
+            Field::new("id", DataType::Utf8, false),
+            Field::new("city", DataType::Utf8, true),
+            Field::new("ts", DataType::Int64, true),
+            Field::new("v", DataType::Utf8, true),
+        ];
+        if self.with_deletes {
+            fields.push(Field::new("_hoodie_is_deleted", DataType::Boolean, true));
+        }
+        Arc::new(Schema::new(fields))
+    }
+
+    pub fn new_table(&self) -> NewTable {
+        NewTable {
+            name: "trips".into(),
+            table_type: self.table_type,
+            schema: self.schema().as_ref().clone(),
+            record_key: vec!["id".into()],
+            partition_by: if self.partitioned { vec!["city".into()] } else { Vec::new() },
+            ordering: self.ordering.clone(),
+            merge_mode: Some(self.mode),
+            hive_style: false,
+            url_encode: false,
+            buckets: Buckets { count: self.buckets, hash_fields: vec!["id".into()] },
+        }
+    }
+
+    pub fn create(&self, world: &World) -> Table {
+        let table = world.table();
+        assert!(config::create(world.store.as_ref(), &table.context, &self.new_table()).unwrap());
+        table
+    }
+
+    pub fn batch(&self, rows: &[Row]) -> RecordBatch {
+        let text = |of: fn(&Row) -> &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(rows.iter().map(of))) };
+        let mut columns = vec![
+            text(|r| &r.id),
+            text(|r| &r.city),
+            Arc::new(Int64Array::from_iter_values(rows.iter().map(|r| r.ts))) as ArrayRef,
+            text(|r| &r.v),
+        ];
+        if self.with_deletes {
+            columns.push(Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(r.deleted)))));
+        } else {
+            assert!(rows.iter().all(|r| !r.deleted), "the table has no column for deletes");
+        }
+        RecordBatch::try_new(self.schema(), columns).unwrap()
+    }
+
+    pub fn write(&self, table: &Table, operation: Operation, rows: &[Row]) -> Result<CommitResult> {
+        write_batches(table, operation, &self.schema(), vec![self.batch(rows)])
+    }
+
+    pub fn upsert(&self, table: &Table, rows: &[Row]) -> Result<CommitResult> {
+        self.write(table, Operation::Upsert, rows)
+    }
+}
+
+pub fn request(operation: Operation) -> WriteRequest {
+    WriteRequest { operation, options: Options::default(), metadata: BTreeMap::new(), seed: None }
+}
+
+pub fn write_batches(
+    table: &Table,
+    operation: Operation,
+    schema: &SchemaRef,
+    batches: Vec<RecordBatch>,
+) -> Result<CommitResult> {
+    write::write(table, schema, batches.into_iter().map(Ok), &request(operation))
+}
+
+/// All rows in the order in which a scan gives them.
+pub fn scanned(table: &Table, batch_size: usize) -> Result<Vec<Row>> {
+    let columns = ["id", "city", "ts", "v"].map(str::to_owned).to_vec();
+    let request = ScanRequest { columns: Some(columns), batch_size: Some(batch_size), ..ScanRequest::default() };
+    let mut rows = Vec::new();
+    for batch in Scan::plan(table, request)?.read()? {
+        let batch = batch?;
+        let text = |at: usize, row: usize| batch.column(at).as_string::<i32>().value(row).to_owned();
+        let ts = batch.column(2).as_primitive::<Int64Type>();
+        rows.extend((0..batch.num_rows()).map(|n| row(&text(0, n), &text(1, n), ts.value(n), &text(3, n))));
+    }
+    Ok(rows)
+}
+
+/// All rows by key; no key may come twice.
+pub fn rows_of(table: &Table) -> Model {
+    let rows = scanned(table, 8192).unwrap();
+    let count = rows.len();
+    let model: Model = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
+    assert_eq!(model.len(), count, "a key came twice");
+    model
+}
+
+/// A write taken stage by stage.
+pub struct Stages {
+    pub table: Table,
+    spec: Spec,
+    operation: Operation,
+    rows: Vec<Row>,
+    pub action: Option<Action>,
+    pub tasks: Vec<PlacedTask>,
+    pub statuses: Vec<Status>,
+}
+
+impl Stages {
+    pub fn new(world: &World, spec: &Spec, rows: &[Row]) -> Self {
+        Self {
+            table: world.table(),
+            spec: spec.clone(),
+            operation: Operation::Upsert,
+            rows: rows.to_vec(),
+            action: None,
+            tasks: Vec::new(),
+            statuses: Vec::new(),
+        }
+    }
+
+    pub fn begin(&mut self) -> Result<()> {
+        self.action = Some(Action::begin(&self.table, &self.spec.schema(), request(self.operation))?);
+        Ok(())
+    }
+
+    pub fn time(&self) -> String {
+        self.action.as_ref().unwrap().time().to_owned()
+    }
+
+    pub fn place(&mut self) -> Result<()> {
+        let profile: Vec<_> = self
+            .groups()
+            .into_iter()
+            .map(|((partition, slot), rows)| GroupProfile { partition, slot, rows: rows.num_rows() as u64 })
+            .collect();
+        self.tasks = self.action.as_mut().unwrap().place(&profile)?;
+        Ok(())
+    }
+
+    /// The rows of each group, as another engine would send them around.
+    fn groups(&self) -> BTreeMap<(String, i32), RecordBatch> {
+        let batch = self.spec.batch(&self.rows);
+        let located = self.action.as_ref().unwrap().locator().locate(&batch).unwrap();
+        let partitions = located.column_by_name(PARTITION_COLUMN).unwrap().as_string::<i32>().clone();
+        let slots = located.column_by_name(SLOT_COLUMN).unwrap().as_primitive::<Int32Type>().clone();
+        let mut rows: BTreeMap<(String, i32), Vec<u32>> = BTreeMap::new();
+        for row in 0..located.num_rows() {
+            rows.entry((partitions.value(row).to_owned(), slots.value(row))).or_default().push(row as u32);
+        }
+        let take = |rows: Vec<u32>| take_record_batch(&located, &UInt32Array::from(rows)).unwrap();
+        rows.into_iter().map(|(group, rows)| (group, take(rows))).collect()
+    }
+
+    pub fn run(&mut self) -> Result<()> {
+        self.statuses = self.attempt(0)?;
+        Ok(())
+    }
+
+    pub fn attempt(&self, attempt: u32) -> Result<Vec<Status>> {
+        let mut groups = self.groups();
+        let run = |placed: &PlacedTask| {
+            let rows = groups.remove(&(placed.partition.clone(), placed.slot)).unwrap();
+            placed.task.run_on(&self.table.storage, &self.table.context, attempt, [Ok(rows)])
+        };
+        self.tasks.iter().map(run).collect()
+    }
+
+    pub fn commit(&mut self) -> Result<CommitResult> {
+        self.action.take().unwrap().commit(std::mem::take(&mut self.statuses))
+    }
+
+    pub fn step(&mut self, number: usize) -> Result<()> {
+        match number {
+            0 => self.begin(),
+            1 => self.place(),
+            2 => self.run(),
+            _ => self.commit().map(drop),
+        }
+    }
+}
+
+/// A rollback of Apache Hudi that was cut off when its plan stood.
+pub fn rollback_cut_off_by_another_engine(world: &World, time: &str, victim: &str, files: &[&str]) {
+    let root = world.store.root();
+    let root = root.split_once("://").map_or(root, |(_, path)| path);
+    let plan = RollbackPlan {
+        instant_to_rollback: Some(InstantInfo { commit_time: victim.into(), action: "commit".into() }),
+        rollback_requests: Some(vec![RollbackRequest {
+            partition_path: "A".into(),
+            files_to_be_deleted: files.iter().map(|file| format!("{root}/{file}")).collect(),
+            ..RollbackRequest::default()
+        }]),
+        version: Some(1),
+    };
+    world.put(&format!(".hoodie/timeline/{time}.rollback.requested"), &plan.encode().unwrap());
+}
+
+/// A write of Apache Hudi that was cut off: its instant, a file of partition `A`, and the marker of that file. Returns the
+/// path of the file.
+pub fn cut_off_by_another_engine(world: &World, time: &str, batched_markers: bool) -> String {
+    let timeline = world.table().timeline().unwrap();
+    let kind = world.table().config().unwrap();
+    let kind = if kind.is_mor() { InstantAction::DeltaCommit } else { InstantAction::Commit };
+    for name in [InstantFile::requested(time, kind), InstantFile::inflight(time, kind)] {
+        world.put(&format!("{}/{name}", timeline.dir), b"");
+    }
+    let file = format!("A/5d1b0c6e-1f7e-4c39-9d7a-3f1a2b3c4d5e-0_0-21-34_{time}.parquet");
+    world.put(&file, b"PAR1");
+    let markers = format!(".hoodie/.temp/{time}");
+    if batched_markers {
+        world.put(&format!("{markers}/MARKERS.type"), b"TIMELINE_SERVER_BASED");
+        world.put(&format!("{markers}/MARKERS0"), format!("{file}.marker.CREATE\n").as_bytes());
+    } else {
+        world.put(&format!("{markers}/{file}.marker.CREATE"), b"");
+    }
+    file
+}
