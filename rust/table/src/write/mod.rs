@@ -5,6 +5,7 @@
 
 mod action;
 mod buckets;
+mod fit;
 mod local;
 mod locate;
 mod log_file;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
-use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use hudini_format::key::KeyConfig;
 use hudini_format::schema::meta;
 
+use super::fit;
 use super::locate::{PARTITION_COLUMN, SLOT_COLUMN};
 use crate::merge::MergeRule;
 use crate::{Error, Result};
@@ -22,7 +22,7 @@ pub(super) fn check_columns(input: &Schema, table: &Schema, named: Option<&[&str
     let is_extra = |n: &&String| named.is_none() && !ours(n) && table.field_with_name(n).is_err();
     let extra: Vec<_> = input.fields().iter().map(|f| f.name()).filter(is_extra).collect();
     if missing.is_empty() && extra.is_empty() {
-        return wanted().try_for_each(|field| check_type(input.field_with_name(field.name())?.data_type(), field));
+        return wanted().try_for_each(|field| fit::check_type(input.field_with_name(field.name())?.data_type(), field));
     }
     let list = |names: &[&String]| names.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
     let mut wrong = Vec::new();
@@ -62,55 +62,7 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
     }
-    check_type(column.data_type(), field)?;
-    check_lossless(column, field)?;
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(column, field.data_type(), &options).map_err(|e| misfit(column.data_type(), field).caused_by(e))
-}
-
-fn misfit(from: &DataType, field: &Field) -> Error {
-    let to = field.data_type();
-    Error::schema(format!("column '{}' is {from} in the rows and {to} in the table", field.name()))
-}
-
-/// Arrow casts more than a table should take: a text that looks like a number is no number here.
-fn check_type(from: &DataType, field: &Field) -> Result<()> {
-    let to = field.data_type();
-    let kind = |t: &DataType| match t {
-        DataType::Null => 0,
-        DataType::Boolean => 1,
-        t if t.is_integer() => 2,
-        t if t.is_floating() => 3,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 4,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => 5,
-        DataType::Date32 | DataType::Date64 => 6,
-        DataType::Timestamp(_, None) => 7,
-        DataType::Timestamp(_, Some(_)) => 8,
-        t if t.is_decimal() => 9,
-        DataType::Struct(_) => 11,
-        DataType::Map(..) => 12,
-        _ => 10,
-    };
-    let encoded = matches!(from, DataType::Dictionary(..) | DataType::RunEndEncoded(..));
-    let widening = matches!((kind(from), kind(to)), (0, _) | (2, 3 | 9));
-    if encoded || widening || kind(from) == kind(to) { Ok(()) } else { Err(misfit(from, field)) }
-}
-
-/// A nanosecond must not be dropped unseen.
-fn check_lossless(column: &ArrayRef, field: &Field) -> Result<()> {
-    let (from, to) = (column.data_type(), field.data_type());
-    if let (DataType::Timestamp(TimeUnit::Nanosecond, _), DataType::Timestamp(TimeUnit::Microsecond, _)) = (from, to) {
-        let plain = cast_with_options(column, &DataType::Int64, &CastOptions::default())?;
-        let values: &Int64Array = plain.as_primitive();
-        if values.iter().flatten().any(|nanos| nanos % 1000 != 0) {
-            return Err(Error::schema(format!(
-                "column '{}' has nanoseconds, and the table microseconds",
-                field.name()
-            ))
-            .with_hint("round the column to microseconds before writing"));
-        }
-    }
-    Ok(())
+    fit::convert(column, field)
 }
 
 /// Apache Hudi compares a null with the int 0, and cannot read the file group if the column is anything but int.

@@ -1,0 +1,198 @@
+//! Whether a value of an incoming type can be held by a column of the table, unchanged.
+//!
+//! Arrow casts more than a table should take: a text that looks like a number becomes one, digits and nanoseconds are
+//! dropped. Here a value is taken as it is, or refused.
+
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field};
+
+use crate::{Error, Result};
+
+/// What a cast does to values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// Keeps every value, or fails.
+    Kept,
+    /// Keeps some and changes others: the values have to be looked at.
+    Looked,
+    /// Makes no sense.
+    Never,
+}
+
+/// Refuses a type whose values are not of the column's kind.
+pub(super) fn check_type(from: &DataType, field: &Field) -> Result<()> {
+    if fit(from, field.data_type()) == Fit::Never { Err(misfit(from, field)) } else { Ok(()) }
+}
+
+/// The same values in the column's type.
+pub(super) fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+    let (from, to) = (column.data_type(), field.data_type());
+    let fit = fit(from, to);
+    if fit == Fit::Never {
+        return Err(misfit(from, field));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = |array: &ArrayRef, to: &DataType| {
+        cast_with_options(array, to, &options).map_err(|e| misfit(from, field).caused_by(e))
+    };
+    let converted = cast(column, to)?;
+    if fit == Fit::Looked && cast(&converted, from)?.as_ref() != column.as_ref() {
+        return Err(misfit(from, field)
+            .with_hint("some values would lose digits on the way; round them before writing, or change the column"));
+    }
+    Ok(converted)
+}
+
+fn misfit(from: &DataType, field: &Field) -> Error {
+    let to = field.data_type();
+    Error::schema(format!("column '{}' is {from} in the rows and {to} in the table", field.name()))
+}
+
+fn fit(from: &DataType, to: &DataType) -> Fit {
+    use DataType::{
+        Binary, BinaryView, Date32, Date64, Dictionary, FixedSizeBinary, FixedSizeList, LargeBinary, LargeList,
+        LargeListView, LargeUtf8, List, ListView, Map, Null, RunEndEncoded, Struct, Timestamp, Utf8, Utf8View,
+    };
+    let finer = |from: Option<i8>, to: Option<i8>| if from <= to { Fit::Kept } else { Fit::Looked };
+    match (from, to) {
+        (from, to) if from == to => Fit::Kept,
+        (Null, _) => Fit::Kept,
+        (Dictionary(_, values), to) => fit(values, to),
+        (RunEndEncoded(_, values), to) => fit(values.data_type(), to),
+        (Utf8 | LargeUtf8 | Utf8View, Utf8) => Fit::Kept,
+        (Binary | LargeBinary | BinaryView | FixedSizeBinary(_), Binary) => Fit::Kept,
+        (Date64, Date32) => Fit::Looked,
+        (Timestamp(a, from_zone), Timestamp(b, to_zone)) if from_zone.is_some() == to_zone.is_some() => {
+            if a <= b {
+                Fit::Kept
+            } else {
+                Fit::Looked
+            }
+        }
+        (List(from) | LargeList(from) | ListView(from) | LargeListView(from) | FixedSizeList(from, _), List(to)) => {
+            fit(from.data_type(), to.data_type())
+        }
+        (Map(from, _), Map(to, _)) => of_fields(children(from), children(to), false),
+        (Struct(from), Struct(to)) => of_fields(from, to, true),
+        (from, to) if from.is_integer() && (to.is_integer() || to.is_decimal()) => Fit::Kept,
+        (from, to) if from.is_integer() && to.is_floating() => Fit::Looked,
+        (from, to) if from.is_floating() && to.is_floating() => {
+            finer(from.primitive_width().map(|w| w as i8), to.primitive_width().map(|w| w as i8))
+        }
+        (from, to) if from.is_decimal() && to.is_decimal() => finer(scale(from), scale(to)),
+        _ => Fit::Never,
+    }
+}
+
+fn children(entries: &Field) -> &[std::sync::Arc<Field>] {
+    match entries.data_type() {
+        DataType::Struct(fields) => fields,
+        _ => &[],
+    }
+}
+
+/// Casts go by position, so the names must stand in the same order.
+fn of_fields(from: &[std::sync::Arc<Field>], to: &[std::sync::Arc<Field>], named: bool) -> Fit {
+    if from.len() != to.len() {
+        return Fit::Never;
+    }
+    let pairs = from.iter().zip(to);
+    let fits =
+        pairs.map(
+            |(from, to)| {
+                if named && from.name() != to.name() { Fit::Never } else { fit(from.data_type(), to.data_type()) }
+            },
+        );
+    fits.max().unwrap_or(Fit::Kept)
+}
+
+fn scale(decimal: &DataType) -> Option<i8> {
+    match decimal {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => Some(*scale),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int64Type;
+    use arrow_array::{
+        Date64Array, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, StructArray,
+        TimestampMicrosecondArray, TimestampNanosecondArray,
+    };
+    use arrow_schema::{Fields, TimeUnit};
+    use rstest::rstest;
+
+    use super::*;
+
+    fn to(column: ArrayRef, data_type: DataType) -> Result<ArrayRef> {
+        let field = Field::new("c", data_type, true);
+        check_type(column.data_type(), &field)?;
+        convert(&column, &field)
+    }
+
+    const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+    fn decimal(unscaled: i128, scale: i8) -> ArrayRef {
+        Arc::new(Decimal128Array::from(vec![unscaled]).with_precision_and_scale(10, scale).unwrap())
+    }
+
+    fn list_of(data_type: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new("element", data_type, true)))
+    }
+
+    fn longs() -> ArrayRef {
+        Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1), None])]))
+    }
+
+    #[rstest]
+    #[case(Arc::new(Int64Array::from(vec![Some(5), None])), DataType::Int32)]
+    #[case(Arc::new(Int64Array::from(vec![5])), DataType::Decimal128(5, 2))]
+    #[case(Arc::new(Int64Array::from(vec![1 << 52])), DataType::Float64)]
+    #[case(Arc::new(Float64Array::from(vec![1.5, f64::NAN])), DataType::Float32)]
+    #[case(decimal(1230, 3), DataType::Decimal128(10, 2))]
+    #[case(Arc::new(Date64Array::from(vec![86_400_000])), DataType::Date32)]
+    #[case(Arc::new(TimestampNanosecondArray::from(vec![5_000])), MICROS)]
+    #[case(longs(), list_of(DataType::Int32))]
+    fn values_that_stay_what_they_are(#[case] column: ArrayRef, #[case] data_type: DataType) {
+        let converted = to(Arc::clone(&column), data_type.clone()).unwrap();
+        assert_eq!(*converted.data_type(), data_type);
+        assert_eq!(converted.null_count(), column.null_count());
+    }
+
+    #[rstest]
+    #[case(Arc::new(Int64Array::from(vec![i64::MAX])), DataType::Int32)]
+    #[case(Arc::new(Int64Array::from(vec![(1 << 53) + 1])), DataType::Float64)]
+    #[case(Arc::new(Float64Array::from(vec![0.1])), DataType::Float32)]
+    #[case(decimal(1234, 3), DataType::Decimal128(10, 2))]
+    #[case(decimal(12_345_678, 2), DataType::Decimal128(5, 2))]
+    #[case(Arc::new(Date64Array::from(vec![86_400_001])), DataType::Date32)]
+    #[case(Arc::new(TimestampNanosecondArray::from(vec![5_001])), MICROS)]
+    #[case(Arc::new(TimestampMicrosecondArray::from(vec![1]).with_timezone("UTC")), MICROS)]
+    #[case(Arc::new(StringArray::from(vec!["7"])), DataType::Int64)]
+    #[case(Arc::new(Int64Array::from(vec![7])), DataType::Utf8)]
+    #[case(Arc::new(Int64Array::from(vec![1])), DataType::Boolean)]
+    #[case(longs(), list_of(DataType::Utf8))]
+    fn values_that_would_change_are_refused(#[case] column: ArrayRef, #[case] data_type: DataType) {
+        assert_eq!(to(column, data_type).unwrap_err().kind(), crate::ErrorKind::SchemaMismatch);
+    }
+
+    #[test]
+    fn structs_fit_field_by_field() {
+        let fields = |names: &[(&str, DataType)]| -> Fields {
+            names.iter().map(|(n, t)| Field::new(*n, t.clone(), true)).collect()
+        };
+        let child: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        let column: ArrayRef = Arc::new(StructArray::new(fields(&[("x", DataType::Int64)]), vec![child], None));
+        assert!(to(Arc::clone(&column), DataType::Struct(fields(&[("x", DataType::Int32)]))).is_ok());
+        for other in [&[("y", DataType::Int64)][..], &[("x", DataType::Int64), ("y", DataType::Int64)]] {
+            assert!(to(Arc::clone(&column), DataType::Struct(fields(other))).is_err());
+        }
+    }
+}
