@@ -24,6 +24,9 @@ use crate::{Error, ErrorKind, Result};
 /// The directory of rows whose partition value is null or empty.
 pub const DEFAULT_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
+/// The folder of a table that holds no rows.
+const METADATA_FOLDER: &str = ".hoodie";
+
 /// The generators that hudini writes with, as `hoodie.table.keygenerator.type` names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generator {
@@ -135,6 +138,9 @@ impl KeyConfig {
                 }
                 self.push_partition(name, &value, columns.len(), &mut path)?;
             }
+            if path.split('/').next() == Some(METADATA_FOLDER) {
+                return Err(Error::schema(format!("the partition path '{path}' lies in the table's own folder")));
+            }
             paths.append_value(&path);
         }
         Ok(paths.finish())
@@ -160,7 +166,8 @@ impl KeyConfig {
 /// What cannot be a directory name, or would be read back as another value.
 fn check_directory(field: &str, value: &str, fields: usize) -> Result<()> {
     let odd_part = value.split('/').any(|part| part.is_empty() || part == "." || part == "..");
-    if odd_part || (fields > 1 && value.contains('/')) {
+    // Apache Hudi takes a colon for the end of a URL's scheme and cannot list the table any more.
+    if odd_part || value.contains(':') || (fields > 1 && value.contains('/')) {
         return Err(Error::schema(format!("the value '{value}' of partition column '{field}' is no directory name"))
             .with_hint("create the table with hoodie.datasource.write.partitionpath.urlencode=true"));
     }
@@ -204,8 +211,8 @@ fn push_value(column: &dyn Array, row: usize, out: &mut String) -> Result<bool> 
         DataType::Timestamp(TimeUnit::Millisecond, _) => {
             put(out, column.as_primitive::<TimestampMillisecondType>().value(row));
         }
-        DataType::Decimal128(..) => {
-            out.push_str(&column.as_primitive::<Decimal128Type>().value_as_string(row));
+        DataType::Decimal128(_, scale) => {
+            push_java_decimal(column.as_primitive::<Decimal128Type>().value(row), *scale, out);
         }
         other => return Err(Error::unsupported(format!("a key or partition column of type {other}"))),
     }
@@ -215,6 +222,30 @@ fn push_value(column: &dyn Array, row: usize, out: &mut String) -> Result<bool> 
 fn put(out: &mut String, value: impl std::fmt::Display) {
     // Writing to a String cannot fail.
     let _ = write!(out, "{value}");
+}
+
+/// `toString` of Java's BigDecimal: plain unless the first digit stands more than six places behind the point.
+fn push_java_decimal(unscaled: i128, scale: i8, out: &mut String) {
+    const FARTHEST: i32 = -6;
+    let digits = unscaled.unsigned_abs().to_string();
+    let scale = i32::from(scale);
+    let exponent = digits.len() as i32 - 1 - scale;
+    if unscaled < 0 {
+        out.push('-');
+    }
+    if scale >= 0 && exponent >= FARTHEST {
+        let places = scale.unsigned_abs() as usize;
+        let padded = format!("{digits:0>width$}", width = places + 1);
+        let (whole, fraction) = padded.split_at_checked(padded.len() - places).unwrap_or((&padded, ""));
+        out.push_str(whole);
+        if places > 0 {
+            put(out, format_args!(".{fraction}"));
+        }
+        return;
+    }
+    let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
+    let point = if rest.is_empty() { "" } else { "." };
+    put(out, format_args!("{first}{point}{rest}E{exponent:+}"));
 }
 
 /// `toString` of Java's Float and Double: plain from 1e-3 to 1e7, else `d.dddEn`, always with a decimal point.
@@ -358,7 +389,7 @@ mod tests {
     #[test]
     fn partition_paths() {
         let rows = batch(vec![
-            ("p", strings(&[Some("sf"), None, Some(""), Some("s,t:u"), Some("a}b c&ä"), Some("2024/01")])),
+            ("p", strings(&[Some("sf"), None, Some(""), Some("s,t%u"), Some("a}b c&ä"), Some("2024/01")])),
             ("q", strings(&[Some("x"); 6])),
         ]);
         let paths = |c: &KeyConfig| {
@@ -367,14 +398,14 @@ mod tests {
         };
         let mut simple = config(Generator::Simple, &["p"], &["p"]);
         let default = "__HIVE_DEFAULT_PARTITION__";
-        assert_eq!(paths(&simple), ["sf", default, default, "s,t:u", "a}b c&ä", "2024/01"]);
+        assert_eq!(paths(&simple), ["sf", default, default, "s,t%u", "a}b c&ä", "2024/01"]);
         simple.hive_style = true;
         simple.url_encode = true;
-        assert_eq!(paths(&simple)[3..], ["p=s,t%3Au", "p=a}b c&ä", "p=2024%2F01"]);
+        assert_eq!(paths(&simple)[3..], ["p=s,t%25u", "p=a}b c&ä", "p=2024%2F01"]);
         assert_eq!(paths(&config(Generator::NonPartition, &["p"], &[])), [""; 6]);
         let two = config(Generator::Complex, &["p"], &["q", "p"]);
         assert!(two.partition_paths(&rows).is_err(), "a slash inside one of two values");
-        for bad in ["..", "a//b", "/a", "."] {
+        for bad in ["..", "a//b", "/a", ".", "10:30", ".hoodie", ".hoodie/timeline"] {
             let rows = batch(vec![("p", strings(&[Some(bad)]))]);
             assert!(config(Generator::Simple, &["p"], &["p"]).partition_paths(&rows).is_err(), "{bad}");
         }
@@ -394,6 +425,21 @@ mod tests {
     fn doubles_print_as_java_prints_them(#[case] value: f64, #[case] text: &str) {
         let mut out = String::new();
         push_java_float(value, &mut out);
+        assert_eq!(out, text);
+    }
+
+    #[rstest]
+    #[case(12_340, 3, "12.340")]
+    #[case(5, 0, "5")]
+    #[case(-7, 2, "-0.07")]
+    #[case(0, 6, "0.000000")]
+    #[case(0, 8, "0E-8")]
+    #[case(12, 8, "1.2E-7")]
+    #[case(100, 8, "0.00000100")]
+    #[case(-12_345_678, 20, "-1.2345678E-13")]
+    fn decimals_print_as_java_prints_them(#[case] unscaled: i128, #[case] scale: i8, #[case] text: &str) {
+        let mut out = String::new();
+        push_java_decimal(unscaled, scale, &mut out);
         assert_eq!(out, text);
     }
 

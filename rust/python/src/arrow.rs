@@ -1,13 +1,14 @@
 //! Arrow data across the border by the PyCapsule interface: no copy, and no package needed on the other side.
 #![allow(unsafe_code, reason = "the C data interface hands over raw pointers; all of them are dealt with in this file")]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
-use hudini_table::Result;
+use hudini_table::{Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -72,7 +73,9 @@ impl Iterator for Rows {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.rows.next()?;
+        // A panic must not unwind into the C code that called us.
+        let next = catch_unwind(AssertUnwindSafe(|| self.rows.next()));
+        let batch = next.unwrap_or_else(|_| Some(Err(Error::internal("reading rows panicked"))))?;
         Some(batch.map_err(|e| ArrowError::ExternalError(errors::as_text(&e).into())))
     }
 }

@@ -39,7 +39,7 @@ impl Scan {
 
     fn splits<'py>(&self, py: Python<'py>, target_bytes: Option<u64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let splits = released(py, || {
-            self.inner.splits(target_bytes)?.iter().map(BytesForm::to_bytes).collect::<Result<Vec<_>, _>>()
+            self.inner.splits(target_bytes).iter().map(BytesForm::to_bytes).collect::<Result<Vec<_>, _>>()
         })?;
         Ok(splits.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }

@@ -304,8 +304,7 @@ fn writers_on_threads_lose_nothing(#[case] place: Place, #[case] table_type: Tab
 
 fn rollbacks(world: &World, timeline: &Timeline) -> Vec<RollbackMetadata> {
     let completed = timeline.completed().filter(|i| i.action == InstantAction::Rollback);
-    let read = |file: &String| world.store.read(&format!("{}/{file}", timeline.dir)).unwrap().unwrap();
-    completed.map(|i| RollbackMetadata::decode(&read(i.files.last().unwrap())).unwrap()).collect()
+    completed.map(|i| RollbackMetadata::decode(&world.read(timeline, i.files.last().unwrap())).unwrap()).collect()
 }
 
 #[rstest]

@@ -9,6 +9,7 @@
 //! | timestamp-* · local-timestamp-* | Timestamp with zone UTC · without |
 //! | array · map · record | List(element) · Map(key_value) · Struct |
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit as ArrowUnit};
@@ -19,6 +20,9 @@ use super::node::{Node, Record, TimeUnit};
 use crate::{Error, Result};
 
 pub const UTC: &str = "UTC";
+
+/// Names of columns that travel with rows on their way into a table.
+const OWN_PREFIX: &str = "_hudini_";
 
 /// Child names as Parquet's own list and map types have them.
 const LIST_ITEM: &str = "element";
@@ -85,7 +89,22 @@ fn arrow_unit(unit: TimeUnit) -> ArrowUnit {
 /// other encodings of the same values made plain, meta columns left out.
 pub fn table_schema(schema: &Schema) -> Result<Schema> {
     let fields = meta::without_meta(schema);
-    Ok(Schema::new(fields.fields().iter().map(|f| table_field(f)).collect::<Result<Vec<_>>>()?))
+    if let Some(name) = fields.fields().iter().map(|f| f.name()).find(|name| name.starts_with(OWN_PREFIX)) {
+        return Err(Error::schema(format!("'{name}' cannot be a column name: hudini uses such names itself")));
+    }
+    Ok(Schema::new(table_fields(fields.fields())?))
+}
+
+/// No two names alike, not even but for case: Spark would take them for one.
+fn table_fields(fields: &Fields) -> Result<Fields> {
+    let mut seen = BTreeSet::new();
+    if fields.is_empty() {
+        return Err(Error::schema("a record without fields"));
+    }
+    if let Some(twice) = fields.iter().find(|f| !seen.insert(f.name().to_lowercase())) {
+        return Err(Error::schema(format!("two columns are called '{}'", twice.name())));
+    }
+    fields.iter().map(|f| table_field(f)).collect()
 }
 
 fn table_field(field: &Field) -> Result<Field> {
@@ -126,7 +145,7 @@ fn table_type(data_type: &DataType) -> Result<DataType> {
             DataType::List(Arc::new(Field::new(LIST_ITEM, inner, item.is_nullable())))
         }
         DataType::Map(entries, _) => table_map(entries)?,
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|f| table_field(f)).collect::<Result<_>>()?),
+        DataType::Struct(fields) => DataType::Struct(table_fields(fields)?),
         DataType::Boolean
         | DataType::Int32
         | DataType::Int64
@@ -162,8 +181,14 @@ fn is_avro_name(name: &str) -> bool {
 /// Record name and namespace of a table's rows, as Apache Hudi on Spark derives them from the table name.
 pub fn record_name(table: &str) -> (String, String) {
     let mut safe = String::with_capacity(table.len());
-    for c in table.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' { safe.push(c) } else { safe.push_str("__") }
+    for (at, c) in table.chars().enumerate() {
+        if at == 0 && c.is_ascii_digit() {
+            safe.push_str("__");
+        } else if c.is_ascii_alphanumeric() || c == '_' {
+            safe.push(c)
+        } else {
+            safe.push_str("__")
+        }
     }
     (format!("{safe}_record"), format!("hoodie.{safe}"))
 }
@@ -314,8 +339,13 @@ mod tests {
         assert_eq!(to(nanos), DataType::Timestamp(ArrowUnit::Microsecond, Some("UTC".into())));
         assert!(from(DataType::UInt64).unwrap_err().to_string().contains("column 'c'"));
         assert!(from(DataType::Duration(ArrowUnit::Second)).is_err());
-        let odd = Schema::new(vec![Field::new("a b", DataType::Int32, true)]);
-        assert!(table_schema(&odd).is_err());
+        let named = |names: &[&str]| {
+            table_schema(&Schema::new(names.iter().map(|n| Field::new(*n, DataType::Int32, true)).collect::<Vec<_>>()))
+        };
+        assert!(named(&["a", "b"]).is_ok());
+        for bad in [&["a b"][..], &["2a"], &["a", "a"], &["p", "P"], &["_hudini_slot"], &[]] {
+            assert!(named(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

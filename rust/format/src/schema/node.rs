@@ -115,16 +115,33 @@ impl Node {
     }
 }
 
+/// Types in one schema; tables have thousands of columns at most.
+const MOST_NODES: usize = 100_000;
+
+/// Bytes of a fixed: each null of it takes as many.
+const LONGEST_FIXED: usize = 65_536;
+
 /// Remembers named types, so that a later mention by name finds them.
 #[derive(Default)]
 struct Parser {
-    named: Vec<(String, Node)>,
+    named: Vec<(String, Node, usize)>,
+    /// Nodes so far. A name stands for all the nodes of its type, so a short text could mean more than memory holds.
+    nodes: usize,
     /// Full names of the records being read, to notice one that contains itself.
     open: Vec<String>,
 }
 
 impl Parser {
+    fn count(&mut self, nodes: usize) -> Result<()> {
+        self.nodes = self.nodes.saturating_add(nodes);
+        if self.nodes > MOST_NODES {
+            return Err(Error::unsupported(format!("an Avro schema of more than {MOST_NODES} types")));
+        }
+        Ok(())
+    }
+
     fn node(&mut self, json: &Value, namespace: &str) -> Result<Node> {
+        self.count(1)?;
         match json {
             Value::String(name) => self.by_name(name, namespace),
             Value::Array(branches) => {
@@ -135,7 +152,7 @@ impl Parser {
         }
     }
 
-    fn by_name(&self, name: &str, namespace: &str) -> Result<Node> {
+    fn by_name(&mut self, name: &str, namespace: &str) -> Result<Node> {
         Ok(match name {
             "null" => Node::Null,
             "boolean" => Node::Boolean,
@@ -150,8 +167,12 @@ impl Parser {
                 if self.open.contains(&full) {
                     return Err(Error::unsupported(format!("the recursive Avro type '{full}'")));
                 }
-                let found = self.named.iter().find(|(n, _)| *n == full || n == name);
-                found.map(|(_, node)| node.clone()).ok_or_else(|| {
+                let at = self.named.iter().position(|(n, ..)| *n == full || n == name);
+                let nodes = at.and_then(|at| self.named.get(at)).map(|(.., nodes)| *nodes);
+                // Counted before it is copied.
+                self.count(nodes.unwrap_or(0))?;
+                let found = at.and_then(|at| self.named.get(at)).map(|(_, node, _)| node.clone());
+                found.ok_or_else(|| {
                     Error::corrupt(format!("the Avro type '{name}' is mentioned before it is defined"))
                 })?
             }
@@ -173,7 +194,9 @@ impl Parser {
             }
             "fixed" => {
                 let size = member(json, "size")?.as_u64().and_then(|s| usize::try_from(s).ok());
-                let size = size.ok_or_else(|| Error::corrupt("an Avro fixed without a proper size"))?;
+                let size = size.filter(|size| *size <= LONGEST_FIXED);
+                let size =
+                    size.ok_or_else(|| Error::unsupported("an Avro fixed without a size, or of too great a one"))?;
                 let node = logical(json, Node::Fixed(size))?;
                 self.name(json, namespace, &node)?;
                 return Ok(node);
@@ -187,6 +210,7 @@ impl Parser {
         let full = declared_name(json, namespace)?;
         let inner_namespace = full.rsplit_once('.').map_or("", |(ns, _)| ns).to_owned();
         self.open.push(full.clone());
+        let before = self.nodes;
         let fields = member(json, "fields")?.as_array().ok_or_else(|| Error::corrupt("Avro 'fields' is not a list"))?;
         let fields = fields
             .iter()
@@ -197,12 +221,12 @@ impl Parser {
             .collect::<Result<_>>()?;
         self.open.pop();
         let node = Node::Record(Record { name: full.clone(), fields });
-        self.named.push((full, node.clone()));
+        self.named.push((full, node.clone(), self.nodes - before));
         Ok(node)
     }
 
     fn name(&mut self, json: &Value, namespace: &str, node: &Node) -> Result<()> {
-        self.named.push((declared_name(json, namespace)?, node.clone()));
+        self.named.push((declared_name(json, namespace)?, node.clone(), 1));
         Ok(())
     }
 }
@@ -291,6 +315,18 @@ mod tests {
         for bad in ["", "{}", "\"int\"", "[1]", r#"{"type":"record","name":"r","fields":[{"name":"x","type":"y"}]}"#] {
             assert!(Record::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_short_text_cannot_mean_too_much() {
+        let mut inner = r#""int""#.to_owned();
+        for level in 0..40 {
+            inner = format!(
+                r#"{{"type":"record","name":"r{level}","fields":[{{"name":"a","type":{inner}}},{{"name":"b","type":{}}}]}}"#,
+                if level == 0 { r#""int""#.to_owned() } else { format!(r#""r{}""#, level - 1) }
+            );
+        }
+        assert_eq!(Record::parse(&inner).unwrap_err().kind(), crate::ErrorKind::UnsupportedFeature);
     }
 
     #[test]

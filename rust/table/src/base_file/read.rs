@@ -1,10 +1,11 @@
 //! Base files to record batches, column by column, in ranges.
 
 use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, SchemaRef};
 use bytes::{Buf, Bytes};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -49,11 +50,27 @@ fn batches(source: impl ChunkReader + 'static, wanted: &SchemaRef, batch_size: u
     let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
     let reader = builder.with_projection(mask).with_batch_size(batch_size).build().map_err(&broken)?;
     let (wanted, what) = (wanted.clone(), path.to_owned());
-    Ok(Box::new(reader.map(move |batch| {
+    Ok(Box::new(Guarded(Some(reader)).map(move |batch| {
         let batch: RecordBatch =
             batch.map_err(|e| Error::corrupt("a base file cannot be read").caused_by(e).at_path(&what))?;
         adapt::adapt(&batch, &wanted).map_err(|e| e.at_path(&what))
     })))
+}
+
+/// The Parquet reader trusts some of what a file says and panics where it lies. Behind a C stream that would end the
+/// whole process.
+struct Guarded<I>(Option<I>);
+
+impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator for Guarded<I> {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let inner = self.0.as_mut()?;
+        catch_unwind(AssertUnwindSafe(|| inner.next())).unwrap_or_else(|_| {
+            self.0 = None;
+            Some(Err(ArrowError::ParquetError("the file contradicts itself".to_owned())))
+        })
+    }
 }
 
 /// A failure of storage inside the Parquet reader stays a failure of storage.

@@ -29,7 +29,7 @@ impl Touched {
 }
 
 /// Refuses the commit of `time` if an action that completed since `snapshot` touched what it touches, or if a clustering
-/// is about to replace it. Callers hold the lock and pass the timeline as it is now.
+/// is about to replace it. `founded`: groups of `touched` that had no files in the snapshot. Callers hold the lock and pass the timeline as it is now.
 pub fn check(
     storage: &dyn Storage,
     config: &TableConfig,
@@ -37,15 +37,16 @@ pub fn check(
     now: &Timeline,
     time: &str,
     touched: &BTreeSet<Touched>,
+    founded: &BTreeSet<Touched>,
 ) -> Result<()> {
     let since = now.commits().filter(|i| !snapshot.completed.contains_key(&i.requested) && i.requested != time);
     for instant in since {
         let metadata = now.commit_metadata(storage, instant)?;
-        // A compaction moves what was logged before it; what we log completes after it and lies on top.
-        if config.is_mor() && instant.action == Action::Commit && metadata.compacted == Some(true) {
-            continue;
-        }
-        if let Some(group) = touched_by(&metadata).intersection(touched).next() {
+        // A compaction moves what was logged before it; what we log completes after it and lies on top. But a group that
+        // it wrote and that we did not see is one that we are about to found a second time.
+        let is_compaction = config.is_mor() && instant.action == Action::Commit && metadata.compacted == Some(true);
+        let ours = if is_compaction { founded } else { touched };
+        if let Some(group) = touched_by(&metadata).intersection(ours).next() {
             return Err(conflict(&instant.requested, group));
         }
     }

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::DataType;
+use arrow_select::filter::filter_record_batch;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hudini_format::log::{DeleteRecord, OrderingValue};
@@ -246,6 +247,14 @@ pub(crate) fn record_keys(rows: &RecordBatch) -> Result<&StringArray> {
     column
         .and_then(|c| c.as_string_opt::<i32>())
         .ok_or_else(|| Error::schema(format!("rows without the column {}", meta::RECORD_KEY)))
+}
+
+/// The rows that are not marked as deleted.
+pub(crate) fn without_deleted(rows: RecordBatch) -> Result<RecordBatch> {
+    let Some(deleted) = deleted_rows(&rows)? else { return Ok(rows) };
+    let live: BooleanArray =
+        (0..rows.num_rows()).map(|row| Some(deleted.is_null(row) || !deleted.value(row))).collect();
+    Ok(filter_record_batch(&rows, &live)?)
 }
 
 /// Where `_hoodie_is_deleted` is true, if the rows have such a column.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use hudini_format::avro::RowDecoder;
 use hudini_format::log::{BlockKind, BlockRef, Scanned, avro_block, delete, scan};
-use hudini_format::schema::Record;
+use hudini_format::schema::{Record, meta};
 
 use super::deltas::{Deltas, MergeRule};
 use crate::storage::Storage;
@@ -137,8 +137,18 @@ fn push_block(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> 
     }
 }
 
-fn push_avro(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> Result<()> {
+/// The columns of a data block. Rows of a changelog say in a column of their own whether they are deletes, and would be
+/// shown as data.
+fn writer_schema(block: &BlockRef<'_>) -> Result<Record> {
     let writer = Record::parse(block.schema()?)?;
+    match writer.field(meta::OPERATION) {
+        Some(_) => Err(Error::unsupported(format!("log rows with the column {}", meta::OPERATION))),
+        None => Ok(writer),
+    }
+}
+
+fn push_avro(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> Result<()> {
+    let writer = writer_schema(block)?;
     let mut decoder = RowDecoder::new(&writer, Arc::clone(schema))?;
     for datum in avro_block::records(block.content, block.content_offset)? {
         decoder.decode(datum?)?;
@@ -153,6 +163,7 @@ fn push_avro(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> R
 }
 
 fn push_parquet(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> Result<()> {
+    writer_schema(block)?;
     let content = Bytes::copy_from_slice(block.content);
     for batch in crate::base_file::read_bytes(content, schema, BATCH_ROWS)? {
         deltas.push_rows(batch?)?;

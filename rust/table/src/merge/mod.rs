@@ -5,7 +5,7 @@ mod log;
 pub(crate) mod ordering;
 mod slice;
 
-pub(crate) use deltas::record_keys;
 pub use deltas::{Deltas, MergeRule};
+pub(crate) use deltas::{record_keys, without_deleted};
 pub use log::{LogStats, read_logs};
 pub use slice::{Batches, MergeCounts, Merged, SliceMerge};

@@ -52,6 +52,8 @@ pub struct Scan {
     table: Table,
     request: ScanRequest,
     snapshot: Snapshot,
+    /// Listed once: files that vanish later are missed, not overlooked.
+    slices: Arc<Vec<FileSlice>>,
     schema: SchemaRef,
     rule: MergeRule,
 }
@@ -79,12 +81,13 @@ impl Scan {
         let config = table.config()?;
         config.check_readable()?;
         let timeline = Timeline::load(table.storage.as_ref(), &config)?;
-        let as_of = request.as_of.as_deref().map(moment::parse).transpose()?;
+        let as_of = request.as_of.as_deref().map(|text| moment::parse(text, zone_of(table, &config))).transpose()?;
         check_exists(&timeline, as_of.as_deref())?;
         let snapshot = Snapshot::pin(table.storage.as_ref(), &config, &timeline, as_of.as_deref())?;
         let schema = Arc::new(output_schema(&snapshot, &request)?);
         let rule = rule(&config)?;
-        Ok(Self { table: table.clone(), request, snapshot, schema, rule })
+        let slices = Arc::new(slices(table, &config, &snapshot, request.mode)?);
+        Ok(Self { table: table.clone(), request, snapshot, slices, schema, rule })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -98,10 +101,10 @@ impl Scan {
 
     /// What to read, in parts of about `target_bytes`; without a target, a part for each file slice. A slice is never
     /// divided.
-    pub fn splits(&self, target_bytes: Option<u64>) -> Result<Vec<Split>> {
+    pub fn splits(&self, target_bytes: Option<u64>) -> Vec<Split> {
         let mut parts: Vec<Vec<FileSlice>> = Vec::new();
         let mut filled = 0;
-        for slice in self.slices()? {
+        for slice in self.slices.iter().cloned() {
             let bytes = slice.bytes();
             match parts.last_mut() {
                 Some(part) if target_bytes.is_some_and(|target| filled + bytes <= target) => part.push(slice),
@@ -112,7 +115,7 @@ impl Scan {
             }
             filled += bytes;
         }
-        Ok(parts.into_iter().map(|slices| self.split(slices)).collect())
+        parts.into_iter().map(|slices| self.split(slices)).collect()
     }
 
     fn split(&self, slices: Vec<FileSlice>) -> Split {
@@ -125,20 +128,10 @@ impl Scan {
         }
     }
 
-    fn slices(&self) -> Result<Vec<FileSlice>> {
-        let config = self.table.config()?;
-        let mut slices = view::all_slices(self.table.storage.as_ref(), &config, &self.snapshot)?;
-        if self.request.mode == QueryType::ReadOptimized {
-            slices.retain(|slice| slice.base.is_some());
-            slices.iter_mut().for_each(|slice| slice.logs.clear());
-        }
-        Ok(slices)
-    }
-
     /// All rows, slice by slice, in an order that does not depend on the number of threads.
     pub fn read(&self) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
         let batch_size = self.request.batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1);
-        let splits = self.splits(None)?;
+        let splits = self.splits(None);
         let rows = parallel::read(&self.table.storage, &self.table.context, splits, batch_size);
         Ok(match self.request.limit {
             Some(limit) => Box::new(limited(rows, limit)),
@@ -153,7 +146,7 @@ impl Scan {
     }
 
     pub fn explain(&self) -> Result<Explanation> {
-        let slices = self.slices()?;
+        let slices = &self.slices;
         let partitions: BTreeSet<_> = slices.iter().map(|s| &s.partition).collect();
         let bases = || slices.iter().filter_map(|s| s.base.as_ref());
         let logs = || slices.iter().flat_map(|s| &s.logs);
@@ -178,6 +171,15 @@ impl Scan {
     }
 }
 
+fn slices(table: &Table, config: &TableConfig, snapshot: &Snapshot, mode: QueryType) -> Result<Vec<FileSlice>> {
+    let mut slices = view::all_slices(table.storage.as_ref(), config, snapshot)?;
+    if mode == QueryType::ReadOptimized {
+        slices.retain(|slice| slice.base.is_some());
+        slices.iter_mut().for_each(|slice| slice.logs.clear());
+    }
+    Ok(slices)
+}
+
 /// Time travel before the first commit is a mistake, not an empty table.
 fn check_exists(timeline: &Timeline, as_of: Option<&str>) -> Result<()> {
     let Some(as_of) = as_of else { return Ok(()) };
@@ -186,6 +188,12 @@ fn check_exists(timeline: &Timeline, as_of: Option<&str>) -> Result<()> {
     }
     Err(Error::new(ErrorKind::InstantNotFound, format!("the active timeline has no commit at or before {as_of}"))
         .at_instant(as_of))
+}
+
+/// How far the zone of the table's instants lies east of UTC at a moment.
+fn zone_of(table: &Table, config: &TableConfig) -> impl Fn(i64) -> i64 {
+    let (clock, utc) = (Arc::clone(&table.context.clock), config.utc());
+    move |epoch_ms| if utc { 0 } else { clock.local_offset_ms(epoch_ms) }
 }
 
 fn rule(config: &TableConfig) -> Result<MergeRule> {

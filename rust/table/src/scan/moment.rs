@@ -1,21 +1,32 @@
 //! Moments as people write them: instants of any length, or ISO dates and times.
 
+use hudini_format::instant::{format_time, parse_time};
+
 use crate::{Error, Result};
 
-/// The instant that a text means. Date and time are in the table's own zone.
-///
-/// Of a written-out second all milliseconds count, as in Apache Hudi; a bare run of digits is taken as it is.
-pub(super) fn parse(text: &str) -> Result<String> {
+/// The instant that a text means. Date and time are in the table's own zone, unless a `Z` says UTC; `zone` tells how far
+/// that zone lies east of UTC.
+pub(super) fn parse(text: &str, zone: impl Fn(i64) -> i64) -> Result<String> {
     let text = text.trim();
+    if let Some(utc) = text.strip_suffix('Z') {
+        let epoch_ms = parse_time(&digits_of(utc)?, 0).map_err(|_| no_moment(text))?;
+        return Ok(format_time(epoch_ms, zone(epoch_ms)));
+    }
+    digits_of(text)
+}
+
+fn no_moment(text: &str) -> Error {
+    Error::option(format!("'{text}' is no instant and no time"))
+        .with_hint("write 20261121084838673, 2026-11-21 or 2026-11-21 08:48:38.673")
+}
+
+/// Of a written-out second all milliseconds count, as in Apache Hudi; a bare run of digits is taken as it is.
+fn digits_of(text: &str) -> Result<String> {
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return Ok(text.to_owned());
     }
-    let bad = || {
-        Error::option(format!("'{text}' is no instant and no time"))
-            .with_hint("write 20261121084838673, 2026-11-21 or 2026-11-21 08:48:38.673")
-    };
-    let plain = text.strip_suffix('Z').unwrap_or(text);
-    let (date, time) = plain.split_once(['T', ' ']).unwrap_or((plain, ""));
+    let bad = || no_moment(text);
+    let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, ""));
     let mut digits = fixed(date, '-', &[4, 2, 2]).ok_or_else(bad)?;
     if time.is_empty() {
         return Ok(digits + "000000000");
@@ -50,7 +61,13 @@ mod tests {
     #[case("2026-11-21T08:48:38.6Z", "20261121084838600")]
     #[case("2026-11-21T08:48:38.673456", "20261121084838673")]
     fn moments(#[case] text: &str, #[case] instant: &str) {
-        assert_eq!(parse(text).unwrap(), instant);
+        assert_eq!(parse(text, |_| 0).unwrap(), instant);
+    }
+
+    #[test]
+    fn utc_is_brought_to_the_zone_of_the_table() {
+        assert_eq!(parse("2026-11-21T23:00:00.000Z", |_| 3_600_000).unwrap(), "20261122000000000");
+        assert_eq!(parse("2026-11-21T23:00:00.000", |_| 3_600_000).unwrap(), "20261121230000000");
     }
 
     #[rstest]
@@ -60,6 +77,6 @@ mod tests {
     #[case("2026-11-21 08:48")]
     #[case("2026-11-21 08:48:38.")]
     fn not_moments(#[case] text: &str) {
-        assert_eq!(parse(text).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
+        assert_eq!(parse(text, |_| 0).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
     }
 }

@@ -2,4 +2,4 @@
 
 mod rollback;
 
-pub use rollback::{recover, rollback};
+pub use rollback::{is_rolled_back, recover, rollback};

@@ -86,6 +86,10 @@ fn resume(storage: &dyn Storage, context: &Context, config: &TableConfig, pendin
     let victim = victim.ok_or_else(|| {
         Error::corrupt("a rollback plan that does not say what to roll back").at_instant(&pending.requested)
     })?;
+    // Apache Hudi repeats a compaction or clustering by rolling back its files and keeping its plan: its own business.
+    if Action::parse(&victim.action).is_some_and(Action::is_service_plan) {
+        return Ok(());
+    }
     if found.find(&victim.commit_time).is_some_and(Instant::is_completed) {
         return Err(Error::unsupported("finishing the rollback of a write that had completed")
             .at_instant(&pending.requested)
@@ -95,12 +99,20 @@ fn resume(storage: &dyn Storage, context: &Context, config: &TableConfig, pendin
     if !timeline::inflight_exists(storage, config, &pending.requested, Action::Rollback)? {
         timeline::to_inflight(storage, config, &pending.requested, Action::Rollback, b"")?;
     }
-    // Files that Apache Hudi's plan names beside the markers.
-    for path in plan.rollback_requests.iter().flatten().flat_map(|r| &r.files_to_be_deleted) {
-        if let Some(below) = below_root(storage.root(), path) {
-            storage.delete(below)?;
-        }
-    }
+    // Files that Apache Hudi's plan names beside the markers; all are understood before one is deleted.
+    let named = plan.rollback_requests.iter().flatten().flat_map(|r| &r.files_to_be_deleted);
+    let below: Vec<&str> = named
+        .map(|path| {
+            below_root(storage.root(), path).ok_or_else(|| {
+                Error::unsupported(format!("a rollback plan that names '{path}', which is not in this table"))
+                    .at_instant(&pending.requested)
+                    .with_hint(
+                        "the table was moved, or is reached by another name; let its own engine finish the rollback",
+                    )
+            })
+        })
+        .collect::<Result<_>>()?;
+    below.into_iter().try_for_each(|path| storage.delete(path).map(drop))?;
     execute(storage, context, config, &pending.requested, &victim.commit_time, &victim.action)
 }
 
@@ -186,9 +198,37 @@ fn without_scheme(url: &str) -> &str {
 }
 
 fn below_root<'a>(root: &str, path: &'a str) -> Option<&'a str> {
-    let path = path.strip_prefix("file:").unwrap_or(path);
-    let path = path
-        .strip_prefix(without_scheme(root))
-        .or_else(|| path.trim_start_matches('/').strip_prefix(without_scheme(root).trim_start_matches('/')))?;
-    Some(path.trim_start_matches('/')).filter(|p| !p.is_empty())
+    let path = path.strip_prefix("file:").unwrap_or(path).trim_start_matches('/');
+    let root = without_scheme(root).trim_matches('/');
+    path.strip_prefix(root)?.strip_prefix('/').filter(|below| !below.is_empty())
+}
+
+/// Whether a rollback names this write: begun by somebody who took the writer for dead, and perhaps still under way.
+pub fn is_rolled_back(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<bool> {
+    for instant in found.instants.iter().filter(|i| i.action == Action::Rollback && i.requested.as_str() > time) {
+        if !instant.files.iter().any(|file| file.ends_with(".requested")) {
+            continue;
+        }
+        let plan = RollbackPlan::decode(&found.requested_bytes(storage, instant)?)
+            .map_err(|e| e.at_instant(&instant.requested))?;
+        if plan.instant_to_rollback.is_some_and(|victim| victim.commit_time == time) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_inside_the_table_are_deleted() {
+        assert_eq!(below_root("/lake/t", "/lake/t/p/f"), Some("p/f"));
+        assert_eq!(below_root("/lake/t", "file:/lake/t/f"), Some("f"));
+        assert_eq!(below_root("file:///lake/t", "file:///lake/t/f"), Some("f"));
+        for outside in ["/lake/t2/f", "/lake/t", "/lake/t/", "/other/f", "f"] {
+            assert_eq!(below_root("/lake/t", outside), None, "{outside}");
+        }
+    }
 }

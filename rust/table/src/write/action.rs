@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_schema::Schema;
 use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::instant::{self, InstantFile};
-use hudini_format::schema;
+use hudini_format::schema::{self, meta};
 
 use super::buckets;
 use super::locate::Locator;
@@ -25,6 +25,9 @@ use crate::timeline::{self, Snapshot, Timeline, arrow_schema};
 use crate::view::FileSlice;
 use crate::{Error, ErrorKind, Result};
 
+/// How often the timeline is asked what became of a commit whose completion failed.
+const LOOKS_AFTER_FAILURE: usize = 3;
+
 /// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
 #[derive(Debug)]
 pub struct Action {
@@ -42,6 +45,8 @@ pub struct Action {
     seed: u128,
     placed: Option<BTreeSet<(String, u32)>>,
     touched: BTreeSet<Touched>,
+    /// Those of them that had no file group yet.
+    founded: BTreeSet<Touched>,
     /// The table's lock, where it is kept all the time.
     held: Option<Box<dyn LockGuard>>,
     started: i64,
@@ -66,12 +71,13 @@ impl Action {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
         let options = request.options.clone().with(&table.options);
-        request::check(&options)?;
+        request::check(&options, &request.metadata)?;
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
         service::recover(storage, &table.context, &options, &config)?;
         let found = Timeline::load(storage, &config)?;
+        refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, None)?;
         let schema = write_schema(&config, &snapshot)?;
         let columns = arrow_schema(&schema)?;
@@ -103,6 +109,7 @@ impl Action {
             seed,
             placed: None,
             touched: BTreeSet::new(),
+            founded: BTreeSet::new(),
             held: None,
             started,
         };
@@ -198,7 +205,8 @@ impl Action {
         let tasks = place::tasks(self, profile)?;
         let workload = place::workload(self, &tasks).encode()?;
         timeline::to_inflight(self.storage(), &self.config, &self.time, self.kind, &workload)?;
-        self.touched = place::touched(&tasks);
+        self.touched = place::touched(tasks.iter());
+        self.founded = place::touched(tasks.iter().filter(|t| t.task.slice.is_none()));
         self.placed = Some(tasks.iter().map(|t| (t.partition.clone(), t.task.bucket)).collect());
         Ok(tasks)
     }
@@ -301,8 +309,16 @@ impl Action {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
-        self.check_alive(&config)?;
-        concurrency::check_conflicts(storage, &config, &self.snapshot, &found, &self.time, &self.touched)?;
+        self.check_alive(&config, &found)?;
+        concurrency::check_conflicts(
+            storage,
+            &config,
+            &self.snapshot,
+            &found,
+            &self.time,
+            &self.touched,
+            &self.founded,
+        )?;
         self.check_schema(&config, &found)?;
         if !config.metadata_partitions().is_empty() {
             clear_metadata_table(storage, &self.table.context)?;
@@ -313,17 +329,17 @@ impl Action {
         match timeline::complete(storage, &config, &self.time, &completed, self.kind, &body) {
             Ok(()) => Ok(completed),
             Err(e) => {
-                // A failure of storage may come after the deed: the timeline knows.
-                let now = Timeline::load(storage, &config);
-                let done = now.ok().and_then(|now| now.find(&self.time).and_then(|i| i.completed.clone()));
-                done.ok_or(e)
+                // A failure of storage may come after the deed: the timeline knows, and must be asked until it answers.
+                let looks = (0..LOOKS_AFTER_FAILURE).filter_map(|_| Timeline::load(storage, &config).ok());
+                let found = looks.into_iter().next();
+                found.and_then(|now| now.find(&self.time).and_then(|i| i.completed.clone())).ok_or(e)
             }
         }
     }
 
-    fn check_alive(&self, config: &TableConfig) -> Result<()> {
+    fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
         let stands = timeline::inflight_exists(self.storage(), config, &self.time, self.kind)?;
-        if stands && self.heart.stands()? {
+        if stands && self.heart.stands()? && !service::is_rolled_back(self.storage(), found, &self.time)? {
             return Ok(());
         }
         Err(Error::new(ErrorKind::CommitConflict, "this write was taken for dead and rolled back")
@@ -333,7 +349,8 @@ impl Action {
 
     fn check_schema(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
         let now = Snapshot::pin(self.storage(), config, found, None)?.schema;
-        if now == self.snapshot.schema {
+        if now == self.snapshot.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(&self.columns)
+        {
             return Ok(());
         }
         Err(Error::new(ErrorKind::CommitConflict, "another writer changed the table's schema first")
@@ -353,6 +370,13 @@ impl Action {
         Ok(())
     }
 
+    /// The table's schema as the last commit stated it: its docs and defaults are not ours to lose. Some of Apache Hudi's
+    /// commits state the meta columns too, which no other commit must.
+    fn stated_schema(&self) -> &str {
+        let stated = self.snapshot.schema.as_deref().filter(|text| !text.contains(meta::COMMIT_TIME));
+        stated.unwrap_or(&self.schema)
+    }
+
     fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
         let mut by_partition: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
         for stat in stats {
@@ -361,7 +385,7 @@ impl Action {
         }
         let mut extra = self.request.metadata.clone();
         extra.extend(self.request.options.commit_metadata().iter().map(|(k, v)| (k.clone(), v.clone())));
-        extra.insert(SCHEMA_KEY.to_owned(), self.schema.clone());
+        extra.insert(SCHEMA_KEY.to_owned(), self.stated_schema().to_owned());
         CommitMetadata {
             partition_to_write_stats: Some(by_partition),
             compacted: Some(false),
@@ -398,7 +422,17 @@ fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
     concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
 }
 
-/// The schema that the commit will state: the table's, with the names that Apache Hudi gives to nested types.
+/// Between the steps of a restore the table is in no state that a write could build upon.
+fn refuse_under_restore(found: &Timeline) -> Result<()> {
+    match found.pending().find(|i| i.action == instant::Action::Restore) {
+        Some(restore) => Err(Error::unsupported("writing while a restore is pending")
+            .at_instant(&restore.requested)
+            .with_hint("let the engine that began the restore finish it")),
+        None => Ok(()),
+    }
+}
+
+/// The table's schema, with the names that Apache Hudi gives to nested types.
 fn write_schema(config: &TableConfig, snapshot: &Snapshot) -> Result<String> {
     match &snapshot.schema {
         Some(text) => schema::avro_text(&arrow_schema(text)?, &config.name),

@@ -103,8 +103,8 @@ fn group_bits(seed: u128, partition: &str, bucket: u32) -> u128 {
     mixed ^ (mixed >> 61)
 }
 
-pub(super) fn touched(tasks: &[PlacedTask]) -> BTreeSet<Touched> {
-    tasks.iter().map(|t| Touched::bucket(&t.partition, &t.task.file_id)).collect()
+pub(super) fn touched<'a>(tasks: impl Iterator<Item = &'a PlacedTask>) -> BTreeSet<Touched> {
+    tasks.map(|t| Touched::bucket(&t.partition, &t.task.file_id)).collect()
 }
 
 /// The inflight file's content: what the write is about to do, file group by file group.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::Result;
 use crate::options::{self, Operation, Options};
+use crate::{Error, Result};
 
 /// What a caller wants written, without the rows.
 #[derive(Debug, Clone)]
@@ -35,8 +35,17 @@ pub struct CommitResult {
     pub retries: u32,
 }
 
+/// Metadata keys by which commits state the table's schema.
+const RESERVED_METADATA: [&str; 2] = ["schema", "latest_schema"];
+
 /// What the request's options say must be something that this writer does.
-pub(super) fn check(given: &Options) -> Result<()> {
+pub(super) fn check(given: &Options, metadata: &BTreeMap<String, String>) -> Result<()> {
+    let keys = metadata.keys().chain(given.commit_metadata().keys());
+    if let Some(key) = keys.into_iter().find(|key| RESERVED_METADATA.contains(&key.as_str())) {
+        return Err(
+            Error::option(format!("the metadata key '{key}' is Apache Hudi's own")).with_hint("choose another name")
+        );
+    }
     given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
     given.get(&options::BUCKET_ENGINE)?;
     given.get(&options::LOG_BLOCK_FORMAT)?;

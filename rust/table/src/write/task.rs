@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
+use hudini_format::instant::{InstantFile, State};
 use hudini_format::key::KeyConfig;
 use hudini_format::log::{DeleteRecord, OrderingValue};
 use hudini_format::name::{BaseFileName, FIRST_LOG_VERSION, LogFileName, write_token};
@@ -21,7 +22,7 @@ use crate::base_file::{self, BaseFileWriter, WriteOptions, WrittenFile};
 use crate::bytes_form::BytesForm;
 use crate::concurrency::{self, MarkerKind};
 use crate::context::Context;
-use crate::merge::{Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
+use crate::merge::{self, Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
 use crate::options::Operation;
 use crate::storage::{Put, Storage};
 use crate::table::Location;
@@ -235,7 +236,9 @@ impl Run<'_> {
         let schema = self.file_schema();
         let mut inserted = 0;
         let old = self.base_rows(&schema)?.map(|batch| batch.map(Merged::unchanged));
-        let new = Rechunk::new(self.stamped(keys, name, input), &schema, BATCH_ROWS).map(|batch| {
+        // Base files hold no deleted rows: readers would show them.
+        let live = self.stamped(keys, name, input).map(|rows| rows.and_then(merge::without_deleted));
+        let new = Rechunk::new(live, &schema, BATCH_ROWS).map(|batch| {
             let rows = batch?;
             inserted += rows.num_rows() as u64;
             Ok(Merged::all_changed(rows))
@@ -317,13 +320,22 @@ impl Run<'_> {
         concurrency::create_marker(self.storage.as_ref(), &task.instant, &task.partition, name, kind)
     }
 
-    /// The last look before a file shows: an attempt that was given up for lost must not publish after the commit.
+    /// The last look before a file shows: an attempt that was given up for lost must publish neither after the commit nor
+    /// after a rollback. What it has written so far is a temporary file, which both of them remove.
     fn check_still_wanted(&self) -> Result<()> {
-        match self.storage.head(&self.task.inflight)? {
-            Some(_) => Ok(()),
-            None => Err(Error::new(ErrorKind::CommitConflict, "the write was rolled back while this task ran")
-                .at_path(&self.task.inflight)),
+        let task = self.task;
+        let (dir, inflight) = task.inflight.rsplit_once('/').unwrap_or(("", &task.inflight));
+        let names = self.storage.list(dir)?;
+        let completed = |name: &str| {
+            InstantFile::parse(name).is_some_and(|f| f.requested == task.instant && f.state == State::Completed)
+        };
+        let stands = names.iter().any(|entry| entry.name() == inflight);
+        if stands && !names.iter().any(|entry| completed(entry.name())) {
+            return Ok(());
         }
+        let what = if stands { "committed" } else { "rolled back" };
+        Err(Error::new(ErrorKind::CommitConflict, format!("the write was {what} while this attempt at a task ran"))
+            .at_path(&task.inflight))
     }
 
     fn base_stat(&self, name: &str, written: &WrittenFile, counts: MergeCounts) -> WriteStat {

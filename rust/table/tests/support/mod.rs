@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,7 +13,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 use bytes::Bytes;
-use hudini_format::action::{InstantInfo, RollbackPlan, RollbackRequest};
+use hudini_format::action::{CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest};
 use hudini_format::instant::{Action as InstantAction, InstantFile};
 use hudini_table::config::{self, Buckets, NewTable};
 use hudini_table::context::{Context, DEFAULT_MEMORY_LIMIT, ManualClock, SeededIds};
@@ -22,6 +23,7 @@ use hudini_table::storage::faulty::{FaultPlan, Faulty};
 use hudini_table::storage::local::Local;
 use hudini_table::storage::memory::Memory;
 use hudini_table::storage::{Entry, Put, Storage};
+use hudini_table::timeline::Timeline;
 use hudini_table::view::PARTITION_FILE;
 use hudini_table::write::{
     self, Action, CommitResult, GroupProfile, PARTITION_COLUMN, PlacedTask, SLOT_COLUMN, Status, WriteRequest,
@@ -154,14 +156,13 @@ impl World {
         let timeline = table.timeline().unwrap();
         assert_eq!(timeline.pending().map(|i| &i.files).collect::<Vec<_>>(), [&[""; 0]; 0], "pending instants");
         self.assert_no_traces();
-        let committed: BTreeSet<String> = timeline
-            .commits()
-            .flat_map(|i| {
-                timeline.commit_metadata(self.store.as_ref(), i).unwrap().write_stats().cloned().collect::<Vec<_>>()
-            })
-            .filter_map(|stat| stat.path)
-            .collect();
+        let committed: BTreeSet<String> =
+            timeline.commits().flat_map(|i| files_of_commit(&self.read(&timeline, i.files.last().unwrap()))).collect();
         assert_eq!(self.data_files(), committed, "data files, and those that commits name");
+    }
+
+    pub fn read(&self, timeline: &Timeline, file: &str) -> Bytes {
+        self.store.read(&format!("{}/{file}", timeline.dir)).unwrap().unwrap()
     }
 
     /// No markers, heartbeats or life locks, and no half-written data.
@@ -181,6 +182,16 @@ impl World {
             _ => Vec::new(),
         }
     }
+}
+
+/// The paths that a commit names. The same commits are looked at again and again, and decoding one takes its time.
+fn files_of_commit(bytes: &Bytes) -> Vec<String> {
+    thread_local!(static KNOWN: RefCell<BTreeMap<Bytes, Vec<String>>> = const { RefCell::new(BTreeMap::new()) });
+    let decode = || {
+        let metadata = CommitMetadata::decode(bytes).unwrap();
+        metadata.write_stats().filter_map(|stat| stat.path.clone()).collect()
+    };
+    KNOWN.with_borrow_mut(|known| known.entry(bytes.clone()).or_insert_with(decode).clone())
 }
 
 /// Temporary siblings of data files; the store itself does not list them.
