@@ -6,17 +6,19 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hudini_format::action::{CommitMetadata, CompactionOperation, CompactionPlan, RollbackMetadata, WriteStat};
+use hudini_format::action::{
+    CommitMetadata, CompactionOperation, CompactionPlan, InstantInfo, RollbackMetadata, RollbackPlan, WriteStat,
+};
 use hudini_format::instant::Action as InstantAction;
 use hudini_table::context::{Clock, Context, DEFAULT_MEMORY_LIMIT, SystemIds};
-use hudini_table::options::{MergeMode, Options, TableType};
+use hudini_table::options::{MergeMode, Operation, Options, TableType};
 use hudini_table::timeline::Timeline;
 use hudini_table::write::CommitResult;
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
 
 use support::{
-    Model, Place, Row, Scene, Spec, Stages, World, cut_off_by_another_engine, model,
+    Model, Place, Row, Scene, Spec, Stages, World, cut_off_by_another_engine, gone, model,
     rollback_cut_off_by_another_engine, row, rows_of, upserted,
 };
 
@@ -212,6 +214,95 @@ fn files_of_lost_attempts_do_not_survive_the_commit(
     assert_eq!(result.files_added, 2);
     assert_eq!(rows_of(&world.table()), upserted(&before, &changes));
     world.assert_tidy();
+}
+
+/// A copy of a task that was given up for lost wakes up when its write has long been decided.
+#[rstest]
+fn a_late_attempt_publishes_nothing(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(false, true)] committed: bool,
+) {
+    let spec = one_bucket(table_type);
+    let (world, before) = base(&spec);
+    let rows = [row("a1", "A", 2, "new"), row("d1", "D", 2, "new")];
+    let mut writer = Stages::new(&world, &spec, &rows);
+    writer.begin().unwrap();
+    writer.place().unwrap();
+    writer.run().unwrap();
+    let tasks = writer.tasks.clone();
+    let mut after = before.clone();
+    if committed {
+        writer.commit().unwrap();
+        after = upserted(&before, &rows);
+    } else {
+        writer.action.take().unwrap().abort().unwrap();
+    }
+    let files = world.data_files();
+    for placed in tasks {
+        let mine: Vec<_> = rows.iter().filter(|r| r.city == placed.partition).cloned().collect();
+        let table = world.table();
+        let late = placed.task.run_on(&table.storage, &table.context, 7, [Ok(spec.batch(&mine))]);
+        assert_eq!(late.unwrap_err().kind(), ErrorKind::CommitConflict);
+    }
+    assert_eq!(world.data_files(), files);
+    assert_eq!(rows_of(&world.table()), after);
+}
+
+/// Another engine took a paused writer for dead; its rollback is under way when the writer wakes up.
+#[test]
+fn a_write_that_a_rollback_names_cannot_commit() {
+    let spec = one_bucket(TableType::CopyOnWrite);
+    let (world, before) = base(&spec);
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 2, "new")]);
+    writer.begin().unwrap();
+    writer.place().unwrap();
+    writer.run().unwrap();
+    let victim = writer.time();
+    rollback_cut_off_by_another_engine(&world, &later(&victim), &victim, &[]);
+    assert_eq!(writer.commit().unwrap_err().kind(), ErrorKind::CommitConflict);
+    assert_eq!(rows_of(&world.table()), before);
+}
+
+#[test]
+fn a_pending_restore_stops_writes() {
+    let spec = one_bucket(TableType::CopyOnWrite);
+    let (world, before) = base(&spec);
+    world.put(&format!(".hoodie/timeline/{LONG_AGO}.restore.requested"), b"");
+    let error = spec.upsert(&world.table(), &[row("a1", "A", 2, "new")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+    assert_eq!(rows_of(&world.table()), before);
+}
+
+#[test]
+fn a_repeated_compaction_of_another_engine_keeps_its_plan() {
+    let spec = one_bucket(TableType::MergeOnRead);
+    let (world, _) = base(&spec);
+    let timeline = ".hoodie/timeline";
+    world.put(&format!("{timeline}/{LONG_AGO}.compaction.requested"), &CompactionPlan::default().encode().unwrap());
+    let plan = RollbackPlan {
+        instant_to_rollback: Some(InstantInfo { commit_time: LONG_AGO.into(), action: "compaction".into() }),
+        rollback_requests: Some(Vec::new()),
+        version: Some(1),
+    };
+    let rollback = format!("{timeline}/{}.rollback.requested", later(LONG_AGO));
+    world.put(&rollback, &plan.encode().unwrap());
+    spec.upsert(&world.table(), &[row("a1", "A", 2, "new")]).unwrap();
+    let files = world.files();
+    assert!(
+        files.contains_key(&rollback) && files.contains_key(&format!("{timeline}/{LONG_AGO}.compaction.requested"))
+    );
+}
+
+#[rstest]
+fn inserted_rows_that_are_marked_as_deleted_are_not_there(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(Operation::Insert, Operation::BulkInsert)] operation: Operation,
+) {
+    let spec = Spec { with_deletes: true, ..one_bucket(table_type) };
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    spec.write(&table, operation, &[row("a1", "A", 1, "x"), gone("a2", "A", 1)]).unwrap();
+    assert_eq!(rows_of(&table), model(&[row("a1", "A", 1, "x")]));
 }
 
 #[test]
@@ -492,4 +583,19 @@ fn other_actions_on_the_timeline_are_let_alone() {
     let files = world.files();
     assert!(foreign.iter().all(|name| files[&format!(".hoodie/timeline/{name}")] == name.as_bytes()));
     world.assert_no_traces();
+}
+
+#[rstest]
+#[case(&["x"], &["x/y"])]
+#[case(&["x/y"], &["x"])]
+#[case(&[], &["x", "x/y", "x-y"])]
+fn partitions_do_not_lie_inside_each_other(#[case] there: &[&str], #[case] new: &[&str]) {
+    let spec = one_bucket(TableType::CopyOnWrite);
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    let rows = |cities: &[&str]| cities.iter().map(|city| row(city, city, 1, "v")).collect::<Vec<_>>();
+    spec.upsert(&table, &rows(there)).unwrap();
+    assert_eq!(spec.upsert(&table, &rows(new)).unwrap_err().kind(), ErrorKind::SchemaMismatch);
+    assert_eq!(rows_of(&table), model(&rows(there)));
+    spec.upsert(&table, &rows(&["x-y", "z/y", "z/w"])).unwrap();
 }

@@ -10,7 +10,7 @@ use super::action::Action;
 use super::task::{FileKind, Task};
 use crate::concurrency::Touched;
 use crate::options::Operation;
-use crate::storage::Storage;
+use crate::storage::{Entry, Storage};
 use crate::timeline::Snapshot;
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
@@ -63,6 +63,25 @@ fn slices_by_bucket(
     Ok(found)
 }
 
+/// Apache Hudi looks for partitions down to the first directory that is one: rows of a partition inside another would not
+/// be seen.
+fn refuse_nested<T>(storage: &dyn Storage, partition: &str, wanted: &BTreeMap<&str, T>) -> Result<()> {
+    let nested = |outer: &str, inner: &str| {
+        Error::schema(format!("the partition '{inner}' would lie inside the partition '{outer}'"))
+            .with_hint("create the table with hoodie.datasource.write.partitionpath.urlencode=true")
+    };
+    for (slash, _) in partition.match_indices('/') {
+        let outer = partition.get(..slash).unwrap_or_default();
+        if wanted.contains_key(outer) || storage.head(&view::in_partition(outer, view::PARTITION_FILE))?.is_some() {
+            return Err(nested(outer, partition));
+        }
+    }
+    match storage.list(partition)?.iter().find(|entry| matches!(entry, Entry::Dir { .. })) {
+        Some(inner) => Err(nested(partition, &view::in_partition(partition, inner.name()))),
+        None => Ok(()),
+    }
+}
+
 pub(super) fn tasks(action: &Action, profile: &[GroupProfile]) -> Result<Vec<PlacedTask>> {
     let mut wanted: BTreeMap<&str, BTreeMap<u32, u64>> = BTreeMap::new();
     let buckets = action.locator().buckets().count;
@@ -70,6 +89,9 @@ pub(super) fn tasks(action: &Action, profile: &[GroupProfile]) -> Result<Vec<Pla
         let slot = u32::try_from(group.slot).ok().filter(|slot| *slot < buckets);
         let slot = slot.ok_or_else(|| Error::internal(format!("the slot {} of {buckets}", group.slot)))?;
         *wanted.entry(&group.partition).or_default().entry(slot).or_default() += group.rows;
+    }
+    for partition in wanted.keys().filter(|p| !p.is_empty()) {
+        refuse_nested(action.storage(), partition, &wanted)?;
     }
     let mut tasks = Vec::new();
     for (partition, groups) in wanted {
