@@ -107,7 +107,7 @@ lint-sources: $(VENV)/.tools
 	cargo clippy $(LOCKED) --workspace --all-targets --quiet -- -D warnings
 
 lint-stubs: $(READY)
-	MYPYPATH=python $(BIN)/python -m mypy.stubtest hudini._core --concise --allowlist tools/stubtest-allowlist.txt
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest hudini._core --concise --allowlist tools/stubtest-allowlist.txt --mypy-config-file pyproject.toml
 
 format: $(VENV)/.tools ## let rustfmt and ruff lay out the code
 	cargo fmt --all
