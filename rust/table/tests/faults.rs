@@ -4,8 +4,6 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-
 use hudini_format::properties::Properties;
 use hudini_table::config::{self, keys, read_properties};
 use hudini_table::options::{Operation, TableType};
@@ -26,8 +24,6 @@ const ALL: &[Fault] = &[Fault::Fail, Fault::FailAfter, Fault::Torn, Fault::Short
 /// What can leave most behind.
 const BREAKS: &[Fault] = &[Fault::Kill, Fault::Torn];
 const LOST: &[Fault] = &[Fault::Kill, Fault::FailAfter];
-
-const PIECES: usize = 3;
 
 /// A table, and one write that fails.
 struct Case<'a> {
@@ -59,14 +55,7 @@ impl<'a> Case<'a> {
     /// One more fault at each of the calls.
     fn sweep_calls(&self, calls: &[Call], plan: &FaultPlan, faults: &[Fault]) {
         let commits = commits(self.world);
-        let mut pieces = BTreeMap::new();
         for call in calls {
-            // A file that is read in many pieces fails alike at each of them.
-            let before = pieces.entry((call.op, &call.path)).or_insert(0);
-            *before += 1;
-            if *before > PIECES && ["submit", "wait"].contains(&call.op) {
-                continue;
-            }
             for fault in faults.iter().filter(|fault| tells_more(call, **fault)) {
                 let _scene = Scene(format!("{fault:?} at call {} ({} {})", call.n, call.op, call.path));
                 let world = self.world.copy();

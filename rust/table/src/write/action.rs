@@ -330,8 +330,7 @@ impl Action {
             Ok(()) => Ok(completed),
             Err(e) => {
                 // A failure of storage may come after the deed: the timeline knows, and must be asked until it answers.
-                let looks = (0..LOOKS_AFTER_FAILURE).filter_map(|_| Timeline::load(storage, &config).ok());
-                let found = looks.into_iter().next();
+                let found = (0..LOOKS_AFTER_FAILURE).find_map(|_| Timeline::load(storage, &config).ok());
                 found.and_then(|now| now.find(&self.time).and_then(|i| i.completed.clone())).ok_or(e)
             }
         }
