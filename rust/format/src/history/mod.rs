@@ -1,0 +1,1 @@
+//! The history of the timeline: what the archive keeps of finished actions.

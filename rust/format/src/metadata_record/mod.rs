@@ -1,0 +1,1 @@
+//! The records of the metadata table, and the keys under which they stand.

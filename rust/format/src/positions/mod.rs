@@ -1,0 +1,1 @@
+//! Record positions: which rows of a base file the rows of a log block change.
