@@ -27,6 +27,11 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    /// What is left, for decoders that take a slice.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub(crate) fn corrupt(&self, message: impl Into<String>) -> Error {
         Error::corrupt(message).at_offset(self.offset)
     }
@@ -65,6 +70,14 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn i64(&mut self, field: &str) -> Result<i64> {
         self.array(field).map(i64::from_be_bytes)
+    }
+
+    pub(crate) fn u32_le(&mut self, field: &str) -> Result<u32> {
+        self.array(field).map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64_le(&mut self, field: &str) -> Result<u64> {
+        self.array(field).map(u64::from_le_bytes)
     }
 
     pub(crate) fn f32_le(&mut self, field: &str) -> Result<f32> {
