@@ -23,6 +23,11 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// What is left, from here on.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -62,6 +67,10 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn u8(&mut self, field: &str) -> Result<u8> {
         self.array(field).map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(&mut self, field: &str) -> Result<u16> {
+        self.array(field).map(u16::from_be_bytes)
     }
 
     pub(crate) fn i32(&mut self, field: &str) -> Result<i32> {

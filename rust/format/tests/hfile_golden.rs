@@ -1,0 +1,80 @@
+//! Every HFile of the golden tables: base files of their metadata tables, and HFile blocks of the logs.
+
+mod support;
+
+use hudini_format::hfile::{Codec, Options, Reader, Span, Writer};
+use hudini_format::log::{BlockKind, Scanned, scan};
+use support::{File, golden_files};
+
+/// Base files as they are, and the contents of HFile blocks.
+fn hfiles() -> Vec<File> {
+    let mut found = Vec::new();
+    for file in
+        golden_files(|path| path.ends_with(".hfile") || path.contains("/.hoodie/metadata/") && path.contains(".log."))
+    {
+        if file.path.ends_with(".hfile") {
+            found.push(file);
+            continue;
+        }
+        for block in scan(&file.bytes) {
+            if let Scanned::Block(block) = block.unwrap()
+                && block.kind == BlockKind::HfileData
+            {
+                let path = format!("{} at {}", file.path, block.content_offset);
+                found.push(File { case: file.case.clone(), path, bytes: block.content.to_vec() });
+            }
+        }
+    }
+    assert!(found.len() > 400, "only {} HFiles among the golden tables", found.len());
+    found
+}
+
+#[test]
+fn every_file_decodes_and_its_keys_are_found() {
+    for file in hfiles() {
+        let reader = Reader::open(&file.bytes).unwrap_or_else(|e| panic!("{}: {e}", file.place()));
+        let entries =
+            reader.entries().collect::<Result<Vec<_>, _>>().unwrap_or_else(|e| panic!("{}: {e}", file.place()));
+        assert_eq!(entries.len() as u64, reader.count(), "{}", file.place());
+        assert!(entries.is_sorted_by(|a, b| a.key < b.key), "{}", file.place());
+        let last = entries.last().map(|entry| entry.key.as_slice()).unwrap_or_default();
+        assert_eq!(reader.info().last_key().unwrap_or_default(), last, "{}", file.place());
+        let many = reader.get_many(entries.iter().map(|entry| entry.key.as_slice())).unwrap();
+        assert!(many.into_iter().eq(entries.iter().map(|e| Some(e.value.clone()))), "{}", file.place());
+        for entry in entries.iter().step_by(1 + entries.len() / 20) {
+            assert_eq!(reader.get(&entry.key).unwrap().as_ref(), Some(&entry.value), "{}", file.place());
+            assert_eq!(reader.get(&[&entry.key, &b"\0"[..]].concat()).unwrap(), None);
+        }
+        if let Some(bloom) = reader.meta_block("bloomFilter").unwrap() {
+            let kind =
+                hudini_format::bloom::BloomKind::parse(reader.info().bloom_filter_type().unwrap().unwrap()).unwrap();
+            let bloom = hudini_format::bloom::BloomFilter::from_text(kind, str::from_utf8(&bloom).unwrap()).unwrap();
+            for entry in &entries {
+                assert!(bloom.contains(str::from_utf8(&entry.key).unwrap()), "{}", file.place());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_decoded_encodes_and_decodes_again() {
+    for file in hfiles() {
+        let reader = Reader::open(&file.bytes).unwrap();
+        for codec in [Codec::Gzip, Codec::None] {
+            let mut writer = Writer::new(Options { codec, ..Options::default() }).unwrap();
+            reader.visit(Span::All, |cell| writer.put(cell.key, cell.value)).unwrap();
+            for (key, value) in reader.info().iter() {
+                writer.info(str::from_utf8(key).unwrap(), value);
+            }
+            for entry in &reader.layout().meta_blocks {
+                let name = str::from_utf8(&entry.key).unwrap();
+                writer.meta_block(name, reader.meta_block(name).unwrap().unwrap().into_owned());
+            }
+            let bytes = writer.finish().unwrap();
+            let again = Reader::open(&bytes).unwrap();
+            assert!(again.entries().map(Result::unwrap).eq(reader.entries().map(Result::unwrap)), "{}", file.place());
+            assert_eq!(again.info().schema().unwrap(), reader.info().schema().unwrap());
+            assert_eq!(again.meta_block("bloomFilter").unwrap(), reader.meta_block("bloomFilter").unwrap());
+        }
+    }
+}
