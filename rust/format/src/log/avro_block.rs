@@ -6,22 +6,31 @@
 //! count × { i32 length, Avro binary datum of the SCHEMA header }
 //! ```
 
-use super::block::CONTENT_VERSION;
+use super::block::{CONTENT_VERSION, MAX_BLOCK_LENGTH, overwrite};
 use crate::wire::Reader;
 use crate::{Error, Result};
 
 /// Width of the length in front of each datum.
-const FRAME: usize = 4;
+pub(super) const FRAME: usize = 4;
+/// Version and count.
+pub(super) const PREFIX: usize = 4 + 4;
 
 /// The datums of a block's content. `content_offset` is where the content starts in its file, for errors.
 pub fn records(content: &[u8], content_offset: u64) -> Result<Records<'_>> {
     let mut reader = Reader::new(content, content_offset);
-    reader.i32("version of an Avro block")?;
-    let left = reader.count("number of records")?;
-    if left > reader.left() / FRAME {
-        return Err(reader.corrupt(format!("{left} records cannot be in {} bytes", reader.left())));
-    }
+    let left = read_count(&mut reader, content.len() as u64)?;
     Ok(Records { reader, left })
+}
+
+/// Reads what stands in front of the datums: how many there are, in a content of `length` bytes.
+pub(super) fn read_count(reader: &mut Reader<'_>, length: u64) -> Result<usize> {
+    reader.i32("version of an Avro block")?;
+    let count = reader.count("number of records")?;
+    let room = length.saturating_sub(PREFIX as u64);
+    if count as u64 > room / FRAME as u64 {
+        return Err(reader.corrupt(format!("{count} records cannot be in {room} bytes")));
+    }
+    Ok(count)
 }
 
 /// See [`records`]. Nothing follows an error.
@@ -51,22 +60,51 @@ impl<'a> Iterator for Records<'a> {
 
 /// Frames datums as the content of a block.
 pub fn encode_records<'a>(records: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>> {
-    let mut out = CONTENT_VERSION.to_be_bytes().to_vec();
-    out.extend_from_slice(&[0; FRAME]);
-    let mut count = 0;
+    let mut out = Vec::new();
+    let mut content = Content::begin(&mut out);
     for record in records {
-        let length = i32::try_from(record.len()).map_err(|_| too_large())?;
-        out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(record);
-        count += 1_i32;
+        content.put(&mut out, |out| {
+            out.extend_from_slice(record);
+            Ok(())
+        })?;
     }
-    if out.len() > super::block::MAX_BLOCK_LENGTH {
-        return Err(too_large());
-    }
-    if let Some(slot) = out.get_mut(FRAME..2 * FRAME) {
-        slot.copy_from_slice(&count.to_be_bytes());
-    }
+    content.end(&mut out);
     Ok(out)
+}
+
+/// A content that is being written at the end of some bytes.
+#[derive(Debug)]
+pub(super) struct Content {
+    count_at: usize,
+    pub(super) rows: usize,
+}
+
+impl Content {
+    pub(super) fn begin(out: &mut Vec<u8>) -> Self {
+        out.extend_from_slice(&CONTENT_VERSION.to_be_bytes());
+        let count_at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        Self { count_at, rows: 0 }
+    }
+
+    /// Frames the datum that `write` appends. After an error nothing of it is left.
+    pub(super) fn put(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let at = out.len();
+        out.extend_from_slice(&[0; FRAME]);
+        let written = write(out).and_then(|()| if out.len() > MAX_BLOCK_LENGTH { Err(too_large()) } else { Ok(()) });
+        if written.is_err() {
+            out.truncate(at);
+            return written;
+        }
+        let length = out.len().saturating_sub(at + FRAME);
+        overwrite(out, at, &(length as u32).to_be_bytes());
+        self.rows += 1;
+        Ok(())
+    }
+
+    pub(super) fn end(&self, out: &mut [u8]) {
+        overwrite(out, self.count_at, &(self.rows as u32).to_be_bytes());
+    }
 }
 
 fn too_large() -> Error {

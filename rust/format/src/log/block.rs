@@ -155,37 +155,116 @@ impl HeaderKey {
     }
 }
 
-/// The header map of a block.
+/// The header map of a block, in the order in which it is stored. That order has no meaning, but differs from writer to
+/// writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Headers<'a>([Option<&'a str>; HeaderKey::ALL.len()]);
+pub struct Headers<'a> {
+    values: [Option<&'a str>; HeaderKey::ALL.len()],
+    order: Order,
+}
 
 impl<'a> Headers<'a> {
     pub fn get(&self, key: HeaderKey) -> Option<&'a str> {
-        self.0.get(key as usize).copied().flatten()
+        self.values.get(key as usize).copied().flatten()
     }
 
-    /// The entries that are present, by ordinal.
+    /// The entries as they are stored; a repeated key stands where it was first, with its last value.
     pub fn iter(&self) -> impl Iterator<Item = (HeaderKey, &'a str)> {
-        HeaderKey::ALL.into_iter().zip(self.0).filter_map(|(key, value)| Some((key, value?)))
+        self.order.keys().filter_map(|key| Some((key, self.get(key)?)))
     }
 
-    /// Reads a map. Of a repeated key the last value counts, as in Java.
-    pub(super) fn parse(reader: &mut Reader<'a>) -> Result<Self> {
-        let mut headers = Self::default();
-        for _ in 0..reader.count("number of block headers")? {
-            let offset = reader.offset();
-            let key = HeaderKey::from_ordinal(reader.i32("header key")?).map_err(|e| e.at_offset(offset))?;
-            let length = reader.count("header length")?;
-            let offset = reader.offset();
-            let value = utf8(reader.take(length, key.name())?, key.name(), offset)?;
-            if let Some(slot) = headers.0.get_mut(key as usize) {
-                *slot = Some(value);
-            }
+    /// The texts that `map` found in `bytes`, which start at `offset` of the file.
+    pub(super) fn new(map: &HeaderMap, bytes: &'a [u8], offset: u64) -> Result<Self> {
+        let mut values = [None; HeaderKey::ALL.len()];
+        for key in map.order.keys() {
+            let (Some(slot), Some(range)) = (values.get_mut(key as usize), map.values.get(key as usize)) else {
+                continue;
+            };
+            let value = bytes.get(range.0..range.1).ok_or_else(|| Error::internal("a block header went missing"))?;
+            *slot = Some(utf8(value, key.name(), offset + range.0 as u64)?);
         }
-        Ok(headers)
+        Ok(Self { values, order: map.order })
     }
 }
 
-pub(super) fn headers_length(headers: &[(HeaderKey, &str)]) -> usize {
-    4 + headers.iter().map(|(_, value)| 4 + 4 + value.len()).sum::<usize>()
+/// Keys in the order of their first mention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Order {
+    keys: [Option<HeaderKey>; HeaderKey::ALL.len()],
+}
+
+impl Order {
+    fn keys(&self) -> impl Iterator<Item = HeaderKey> {
+        self.keys.into_iter().map_while(|key| key)
+    }
+
+    fn add(&mut self, key: HeaderKey) {
+        let slot = self.keys.iter_mut().find(|slot| slot.is_none_or(|known| known == key));
+        if let Some(slot) = slot {
+            *slot = Some(key);
+        }
+    }
+}
+
+/// Where the texts of a header map stand, counted from its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct HeaderMap {
+    values: [(usize, usize); HeaderKey::ALL.len()],
+    order: Order,
+    /// Of the whole map, in bytes.
+    pub(super) length: usize,
+}
+
+/// What there is of a header map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MapSoFar {
+    Whole(HeaderMap),
+    /// At least so many bytes are needed to go on.
+    Cut(usize),
+}
+
+impl HeaderMap {
+    /// Finds the entries of a map whose first bytes are given; it ends before `room` bytes. Of a repeated key the last
+    /// value counts, as in Java.
+    pub(super) fn find(bytes: &[u8], room: usize, offset: u64) -> Result<MapSoFar> {
+        let mut map = Self { length: 4, ..Self::default() };
+        let fits = |from: usize, length: usize, what: &str| match from.checked_add(length).filter(|end| *end <= room) {
+            Some(end) => Ok(end),
+            None => {
+                let message = format!("the header {what} needs {length} bytes, {} are left", room.saturating_sub(from));
+                Err(Error::corrupt(message).at_offset(offset + from as u64))
+            }
+        };
+        fits(0, 4, "count")?;
+        if bytes.len() < 4 {
+            return Ok(MapSoFar::Cut(4));
+        }
+        let mut reader = Reader::new(bytes, offset);
+        for _ in 0..reader.count("number of block headers")? {
+            let value_at = fits(map.length, 8, "key and length")?;
+            if bytes.len() < value_at {
+                return Ok(MapSoFar::Cut(value_at));
+            }
+            let key_at = reader.offset();
+            let key = HeaderKey::from_ordinal(reader.i32("header key")?).map_err(|e| e.at_offset(key_at))?;
+            let length = reader.count("header length")?;
+            map.length = fits(value_at, length, key.name())?;
+            if bytes.len() < map.length {
+                return Ok(MapSoFar::Cut(map.length));
+            }
+            reader.take(length, key.name())?;
+            map.order.add(key);
+            if let Some(slot) = map.values.get_mut(key as usize) {
+                *slot = (value_at, map.length);
+            }
+        }
+        Ok(MapSoFar::Whole(map))
+    }
+}
+
+/// Puts bytes where room was left for them.
+pub(super) fn overwrite(out: &mut [u8], at: usize, bytes: &[u8]) {
+    if let Some(room) = out.get_mut(at..at + bytes.len()) {
+        room.copy_from_slice(bytes);
+    }
 }

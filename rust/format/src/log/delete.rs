@@ -8,7 +8,7 @@
 //!
 //! The union is [`OrderingValue`]'s.
 
-use super::block::CONTENT_VERSION;
+use super::block::{CONTENT_VERSION, overwrite};
 use super::ordering::{OrderingValue, Place, read_array, read_ordering, unknown_branch, write_array, write_ordering};
 use crate::wire::{Reader, put_avro_bytes, put_avro_long};
 use crate::{Error, Result};
@@ -47,18 +47,26 @@ pub fn decode(content: &[u8], content_offset: u64) -> Result<Vec<DeleteRecord>> 
 
 /// Encodes records as the content of a block. Fails for a value that the union has no branch for.
 pub fn encode(records: &[DeleteRecord]) -> Result<Vec<u8>> {
-    let mut payload = Vec::new();
-    write_array(&mut payload, records, |out, record| {
+    let mut content = Vec::new();
+    encode_into(records, &mut content)?;
+    Ok(content)
+}
+
+/// Appends it.
+pub(super) fn encode_into(records: &[DeleteRecord], out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(&CONTENT_VERSION.to_be_bytes());
+    let length_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let payload_at = out.len();
+    write_array(out, records, |out, record| {
         write_optional_string(out, record.key.as_deref());
         write_optional_string(out, record.partition.as_deref());
         write_ordering(out, &record.ordering, Place::Alone)
     })?;
-    let length = i32::try_from(payload.len())
+    let length = i32::try_from(out.len().saturating_sub(payload_at))
         .map_err(|_| Error::unsupported("the deletes of one log block exceed 2 GiB").with_hint("split them"))?;
-    let mut content = CONTENT_VERSION.to_be_bytes().to_vec();
-    content.extend_from_slice(&length.to_be_bytes());
-    content.append(&mut payload);
-    Ok(content)
+    overwrite(out, length_at, &length.to_be_bytes());
+    Ok(())
 }
 
 fn read_optional_string(reader: &mut Reader<'_>, field: &str) -> Result<Option<String>> {

@@ -9,15 +9,19 @@
 //!  ╰──────────────────── T = L + 6 bytes before T ──────────────╯
 //! ```
 //!
-//! [`scan`] finds the blocks and what damage there is; what a content holds is told by its kind: [`avro_block`] for Avro
+//! [`Reader`] finds the blocks and what damage there is, [`scan`] does so in memory; what a content holds is told by its kind: [`avro_block`] for Avro
 //! and CDC blocks, [`delete`] for deletes; HFile and Parquet blocks hold a whole such file. Which blocks count, and in
 //! which order they merge, is not known here: a block knows its instant, the timeline knows what became of it.
 
 pub mod avro_block;
 pub mod block;
 pub mod delete;
+mod found;
 mod ordering;
-mod read;
+mod reader;
+mod rows;
+mod scan;
+mod window;
 mod write;
 
 #[cfg(test)]
@@ -25,6 +29,8 @@ mod tests;
 
 pub use block::{BlockKind, HeaderKey, Headers};
 pub use delete::DeleteRecord;
+pub use found::{Block, BlockRef};
 pub use ordering::{DECIMAL_SCALE, OrderingValue};
-pub use read::{BlockRef, Scan, Scanned, scan};
-pub use write::{encode_block, rollback_command};
+pub use reader::{Event, Need, Reader};
+pub use scan::{Scan, Scanned, scan};
+pub use write::{BlockWriter, RowBlockWriter, encode_block, encode_deletes, rollback_command};

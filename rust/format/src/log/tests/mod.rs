@@ -1,5 +1,7 @@
 mod damage;
 mod deletes;
+mod model;
+mod push;
 mod vectors;
 
 use super::*;

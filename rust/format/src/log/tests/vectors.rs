@@ -190,7 +190,7 @@ fn optional_headers() {
     assert_eq!(block.schema().unwrap(), "new", "the last of a repeated key counts");
     assert_eq!(
         block.headers.iter().collect::<Vec<_>>(),
-        [(HeaderKey::Schema, "new"), (HeaderKey::CompactedBlockTimes, headers[1].1), (HeaderKey::IsPartial, "TRUE")]
+        [(HeaderKey::IsPartial, "TRUE"), (HeaderKey::CompactedBlockTimes, headers[1].1), (HeaderKey::Schema, "new")]
     );
 }
 

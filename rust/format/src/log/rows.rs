@@ -1,0 +1,90 @@
+//! Rows of an Avro block, decoded as their bytes arrive.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+
+use super::avro_block::{FRAME, PREFIX, read_count};
+use super::reader::Limits;
+use super::window::{Held, Window};
+use crate::avro::RowDecoder;
+use crate::wire;
+use crate::{Error, Result};
+
+/// A block that is being decoded.
+#[derive(Debug)]
+pub(super) struct Rows {
+    decoder: RowDecoder,
+    limits: Limits,
+    /// What is left of the content.
+    rest: Range<u64>,
+    /// Rows that are left; unknown until the count was read.
+    left: Option<usize>,
+    /// Of the rows that are decoded but not handed out.
+    bytes: usize,
+}
+
+pub(super) enum Read {
+    Batch(RecordBatch),
+    Done,
+    /// More bytes are needed.
+    Cut,
+}
+
+impl Rows {
+    pub(super) fn new(decoder: RowDecoder, content: Range<u64>, limits: Limits) -> Self {
+        Self { decoder, limits, rest: content, left: None, bytes: 0 }
+    }
+
+    pub(super) fn content_end(&self) -> u64 {
+        self.rest.end
+    }
+
+    /// Decodes up to a full batch, the end of the window, or the end of the rows.
+    pub(super) fn read(&mut self, window: Window<'_>, held: &mut Held) -> Result<Read> {
+        let mut left = match self.left {
+            Some(left) => left,
+            None => {
+                let Some(bytes) = self.span(window, held, PREFIX, "number of records")? else { return Ok(Read::Cut) };
+                let mut prefix = wire::Reader::new(bytes, self.rest.start);
+                let count = read_count(&mut prefix, self.rest.end - self.rest.start)?;
+                self.rest.start += PREFIX as u64;
+                count
+            }
+        };
+        while left > 0 && self.decoder.buffered() < self.limits.rows && self.bytes < self.limits.bytes {
+            let Some(datum) = self.datum(window, held)? else {
+                self.left = Some(left);
+                return Ok(Read::Cut);
+            };
+            self.decoder.decode(datum).map_err(|e| e.at_offset(self.rest.start))?;
+            self.rest.start += (FRAME + datum.len()) as u64;
+            self.bytes += datum.len();
+            left -= 1;
+        }
+        self.left = Some(left);
+        if self.decoder.buffered() == 0 {
+            return Ok(Read::Done);
+        }
+        self.bytes = 0;
+        Ok(Read::Batch(self.decoder.flush()?))
+    }
+
+    /// The next datum, without its length.
+    fn datum<'a>(&self, window: Window<'a>, held: &'a mut Held) -> Result<Option<&'a [u8]>> {
+        let Some(frame) = self.span(window, held, FRAME, "length of a record")? else { return Ok(None) };
+        let length = wire::Reader::new(frame, self.rest.start).count("length of a record")?;
+        let bytes = self.span(window, held, FRAME.saturating_add(length), "record")?;
+        Ok(bytes.and_then(|bytes| bytes.get(FRAME..)))
+    }
+
+    /// The next bytes of the content, which it must have.
+    fn span<'a>(&self, window: Window<'a>, held: &'a mut Held, length: usize, what: &str) -> Result<Option<&'a [u8]>> {
+        let Range { start, end } = self.rest;
+        if length as u64 > end - start {
+            let message = format!("{what} needs {length} bytes, {} are left", end - start);
+            return Err(Error::corrupt(message).at_offset(start));
+        }
+        Ok(held.span(window, &(start..start + length as u64)))
+    }
+}
