@@ -146,8 +146,32 @@ pub(crate) fn utf8<'a>(bytes: &'a [u8], field: &str, offset: u64) -> Result<&'a 
     str::from_utf8(bytes).map_err(|e| Error::corrupt(format!("{field} is no UTF-8")).at_offset(offset).caused_by(e))
 }
 
+/// Zigzag, seven bits a byte, least first.
+#[inline]
 pub(crate) fn put_avro_long(out: &mut Vec<u8>, value: i64) {
-    let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
+    let raw = ((value << 1) ^ (value >> 63)).cast_unsigned();
+    if raw < 0x80 {
+        out.push(raw as u8);
+    } else if raw >> 56 == 0 {
+        put_varint_word(out, raw);
+    } else {
+        put_varint_by_byte(out, raw);
+    }
+}
+
+/// Numbers of up to 56 bits become one word: gaps opened between fours, then pairs, then single bytes.
+fn put_varint_word(out: &mut Vec<u8>, raw: u64) {
+    let word = (raw & 0x0fff_ffff) | ((raw & 0x00ff_ffff_f000_0000) << 4);
+    let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x0fff_c000_0fff_c000) << 2);
+    let word = (word & 0x007f_007f_007f_007f) | ((word & 0x3f80_3f80_3f80_3f80) << 1);
+    let bytes = (u64::BITS - raw.leading_zeros()).div_ceil(7) as usize;
+    let more = 0x8080_8080_8080_8080 & !(u64::MAX << (8 * (bytes - 1)));
+    let end = out.len() + bytes;
+    out.extend_from_slice(&(word | more).to_le_bytes());
+    out.truncate(end);
+}
+
+fn put_varint_by_byte(out: &mut Vec<u8>, mut rest: u64) {
     while rest > 0x7f {
         out.push(rest as u8 | 0x80);
         rest >>= 7;

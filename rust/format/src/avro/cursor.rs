@@ -1,92 +1,194 @@
-//! A checked walk over one datum. Beside `wire::Reader` it knows no file offset: rows are read by the million, and the
-//! block that holds them says where they lie.
+//! Values of a datum off the front of a slice: each function hands back the value and what follows it.
+//!
+//! Beside `wire::Reader` it knows no file offset: rows are read by the million, and the block that holds them says where
+//! they lie. Position and end travel by value, so that they stay in registers from one value to the next.
 
 use crate::{Error, Result};
 
-#[derive(Debug)]
-pub(super) struct Cursor<'a> {
-    rest: &'a [u8],
+/// The first bytes, as many as `count`.
+#[inline(always)]
+pub(super) fn take(rest: &[u8], count: usize) -> Result<(&[u8], &[u8])> {
+    rest.split_at_checked(count).ok_or_else(|| short(count, rest))
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+#[inline(always)]
+pub(super) fn array<const N: usize>(rest: &[u8]) -> Result<([u8; N], &[u8])> {
+    match rest.split_first_chunk::<N>() {
+        Some((head, tail)) => Ok((*head, tail)),
+        None => Err(short(N, rest)),
     }
+}
 
-    pub(super) fn left(&self) -> usize {
-        self.rest.len()
+#[cold]
+#[inline(never)]
+fn short(count: usize, rest: &[u8]) -> Error {
+    Error::corrupt(format!("an Avro value of {count} bytes where {} are left", rest.len()))
+}
+
+/// A zigzag varint.
+#[inline(always)]
+pub(super) fn long(rest: &[u8]) -> Result<(i64, &[u8])> {
+    let (raw, rest) = varint(rest)?;
+    Ok(((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed(), rest))
+}
+
+#[inline(always)]
+pub(super) fn int(rest: &[u8]) -> Result<(i32, &[u8])> {
+    let (long, rest) = long(rest)?;
+    match i32::try_from(long) {
+        Ok(int) => Ok((int, rest)),
+        Err(_) => Err(wide(long)),
     }
+}
 
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let (head, tail) = self.rest.split_at_checked(count).ok_or_else(|| {
-            Error::corrupt(format!("an Avro value of {count} bytes where {} are left", self.rest.len()))
-        })?;
-        self.rest = tail;
-        Ok(head)
+#[cold]
+#[inline(never)]
+fn wide(long: i64) -> Error {
+    Error::corrupt(format!("the Avro int {long} exceeds 32 bits"))
+}
+
+/// The highest bit of each byte: set in all bytes of a varint but its last.
+const MORE: u64 = 0x8080_8080_8080_8080;
+
+/// Seven bits a byte, least first. One byte is by far the commonest; up to eight are read as one word.
+#[inline(always)]
+fn varint(rest: &[u8]) -> Result<(u64, &[u8])> {
+    if let [byte, tail @ ..] = rest
+        && *byte < 0x80
+    {
+        return Ok((u64::from(*byte), tail));
     }
-
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (head, tail) = self
-            .rest
-            .split_first_chunk::<N>()
-            .ok_or_else(|| Error::corrupt(format!("an Avro value of {N} bytes where {} are left", self.rest.len())))?;
-        self.rest = tail;
-        Ok(*head)
+    if let Some((bits, word)) = varint_word(rest)
+        && let Some(tail) = rest.get(bits as usize / 8..)
+    {
+        return Ok((gather(word & (u64::MAX >> (64 - bits))), tail));
     }
+    varint_by_byte(rest)
+}
 
-    /// A zigzag varint. One byte is by far the commonest.
-    #[inline]
-    pub(super) fn long(&mut self) -> Result<i64> {
-        let mut raw: u64 = 0;
-        let mut shift = 0;
-        let mut bytes = self.rest.iter();
-        for byte in bytes.by_ref().take(10) {
-            raw |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                self.rest = bytes.as_slice();
-                return Ok((raw >> 1) as i64 ^ -((raw & 1) as i64));
-            }
-            shift += 7;
+/// The next eight bytes, and how many of their bits belong to the varint in front, if it ends there.
+#[inline(always)]
+fn varint_word(rest: &[u8]) -> Option<(u32, u64)> {
+    let word = u64::from_le_bytes(*rest.first_chunk()?);
+    let ends = !word & MORE;
+    (ends != 0).then(|| (ends.trailing_zeros() + 1, word))
+}
+
+/// Closes the gaps that the eight highest bits leave: first between bytes, then between pairs, then between fours.
+#[inline(always)]
+fn gather(word: u64) -> u64 {
+    let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
+    (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+/// Near the end of the datum, and for the longest numbers.
+#[inline(never)]
+fn varint_by_byte(rest: &[u8]) -> Result<(u64, &[u8])> {
+    let mut raw: u64 = 0;
+    let mut bytes = rest.iter();
+    for (byte, shift) in bytes.by_ref().zip((0..u64::BITS).step_by(7)) {
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            return Err(Error::corrupt("an Avro number of more than 64 bits"));
         }
-        Err(Error::corrupt("an Avro number that does not end"))
-    }
-
-    #[inline]
-    pub(super) fn int(&mut self) -> Result<i32> {
-        let long = self.long()?;
-        i32::try_from(long).map_err(|_| Error::corrupt(format!("the Avro int {long} exceeds 32 bits")))
-    }
-
-    /// A length that the rest of the datum can hold.
-    #[inline]
-    pub(super) fn length(&mut self) -> Result<usize> {
-        let long = self.long()?;
-        usize::try_from(long)
-            .ok()
-            .filter(|length| *length <= self.rest.len())
-            .ok_or_else(|| Error::corrupt(format!("an Avro length of {long} where {} bytes are left", self.rest.len())))
-    }
-
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {
-        let length = self.length()?;
-        self.take(length)
-    }
-
-    pub(super) fn boolean(&mut self) -> Result<bool> {
-        match self.array::<1>()? {
-            [0] => Ok(false),
-            [1] => Ok(true),
-            [other] => Err(Error::corrupt(format!("the Avro boolean {other}"))),
+        raw |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Ok((raw, bytes.as_slice()));
         }
     }
+    Err(Error::corrupt("an Avro number that does not end"))
+}
 
-    /// The head of the next block of an array or map: how many items follow, or `None` at the end.
-    pub(super) fn block(&mut self) -> Result<Option<usize>> {
-        let count = self.long()?;
-        if count < 0 {
-            self.long()?; // the block's size in bytes, of use only to those who skip it
-        }
-        let count = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-        Ok((count > 0).then_some(count))
+/// What follows a varint.
+#[inline(always)]
+pub(super) fn after_number(rest: &[u8]) -> Result<&[u8]> {
+    if let Some((bits, _)) = varint_word(rest)
+        && let Some(tail) = rest.get(bits as usize / 8..)
+    {
+        return Ok(tail);
+    }
+    Ok(varint_by_byte(rest)?.1)
+}
+
+/// What follows a length: the bytes of the value, and what follows those. The first slice does not end with the value,
+/// because a copy is faster that may take more than it needs.
+#[inline(always)]
+pub(super) fn bytes(rest: &[u8]) -> Result<(&[u8], &[u8])> {
+    let (length, from) = long(rest)?;
+    Ok((from, after(from, length)?))
+}
+
+/// What follows the first `length` bytes.
+#[inline(always)]
+pub(super) fn after(rest: &[u8], length: i64) -> Result<&[u8]> {
+    match usize::try_from(length).ok().and_then(|length| rest.get(length..)) {
+        Some(tail) => Ok(tail),
+        None => Err(long_length(length, rest)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn long_length(length: i64, rest: &[u8]) -> Error {
+    Error::corrupt(format!("an Avro length of {length} where {} bytes are left", rest.len()))
+}
+
+#[inline(always)]
+pub(super) fn boolean(rest: &[u8]) -> Result<(bool, &[u8])> {
+    match rest {
+        [0, rest @ ..] => Ok((false, rest)),
+        [1, rest @ ..] => Ok((true, rest)),
+        [other, ..] => Err(Error::corrupt(format!("the Avro boolean {other}"))),
+        [] => Err(short(1, rest)),
+    }
+}
+
+/// The head of a block of an array or map: how many items follow (none at the end), and the size in bytes that some
+/// writers state.
+#[inline]
+pub(super) fn block(rest: &[u8]) -> Result<(u64, Option<i64>, &[u8])> {
+    let (count, rest) = long(rest)?;
+    if count >= 0 {
+        return Ok((count.unsigned_abs(), None, rest));
+    }
+    let (size, rest) = long(rest)?;
+    Ok((count.unsigned_abs(), Some(size), rest))
+}
+
+/// Whether a union of null and one other type holds a value.
+#[inline(always)]
+pub(super) fn branch(rest: &[u8], null: u8, value: u8) -> Result<(bool, &[u8])> {
+    match rest {
+        [byte, rest @ ..] if *byte == value => Ok((true, rest)),
+        [byte, rest @ ..] if *byte == null => Ok((false, rest)),
+        _ => long_branch(rest, value),
+    }
+}
+
+/// A branch that no byte of its own states: none at all, or a number longer than it had to be.
+#[cold]
+#[inline(never)]
+fn long_branch(rest: &[u8], value: u8) -> Result<(bool, &[u8])> {
+    match long(rest)? {
+        (branch @ (0 | 1), rest) => Ok((branch * 2 == i64::from(value), rest)),
+        (branch, _) => Err(Error::corrupt(format!("branch {branch} of a union of two"))),
+    }
+}
+
+/// A count of items that the bytes left can hold.
+pub(super) fn checked_count(count: u64, fewest_bytes: usize, rest: &[u8]) -> Result<usize> {
+    let fits = |count: &usize| count.checked_mul(fewest_bytes).is_some_and(|needed| needed <= rest.len());
+    usize::try_from(count)
+        .ok()
+        .filter(fits)
+        .ok_or_else(|| Error::corrupt(format!("an Avro block of {count} items where {} bytes are left", rest.len())))
+}
+
+/// The branch of a union of one.
+pub(super) fn branch_zero(rest: &[u8]) -> Result<&[u8]> {
+    match long(rest)? {
+        (0, rest) => Ok(rest),
+        (branch, _) => Err(Error::corrupt(format!("branch {branch} of a union of one"))),
     }
 }

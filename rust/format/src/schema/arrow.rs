@@ -49,7 +49,7 @@ fn named(e: Error, column: &str) -> Error {
     Error::new(e.kind(), format!("column '{column}': {}", e.message()))
 }
 
-fn arrow_type(node: &Node) -> Result<DataType> {
+pub(crate) fn arrow_type(node: &Node) -> Result<DataType> {
     Ok(match node {
         Node::Null => DataType::Null,
         Node::Boolean => DataType::Boolean,

@@ -1,0 +1,147 @@
+//! The way over values that nobody wants, without looking at them: only what says how long they are is read.
+
+use super::cursor;
+use super::shape::{self, deeper};
+use crate::schema::Node;
+use crate::{Error, Result};
+
+/// How to get behind a value. The commonest kinds, nullable ones too, are a step of their own.
+#[derive(Debug)]
+pub(super) enum Skip {
+    Fixed(usize),
+    Number,
+    Bytes,
+    NullOrFixed { null: u8, value: u8, size: usize },
+    NullOrNumber { null: u8, value: u8 },
+    NullOrBytes { null: u8, value: u8 },
+    Nested(Nested),
+}
+
+#[derive(Debug)]
+pub(super) enum Nested {
+    Record(Vec<Skip>),
+    Union(Vec<Skip>),
+    /// Array or map; the fewest bytes of an item.
+    Items(Box<Skip>, usize),
+}
+
+impl Skip {
+    pub(super) fn new(node: &Node, depth: usize) -> Result<Self> {
+        let depth = deeper(depth)?;
+        Ok(match node {
+            Node::Null => Self::Fixed(0),
+            Node::Boolean => Self::Fixed(1),
+            Node::Float => Self::Fixed(4),
+            Node::Double => Self::Fixed(8),
+            Node::Fixed(size) | Node::Decimal { size: Some(size), .. } => Self::Fixed(*size),
+            Node::Int | Node::Long | Node::Date | Node::Time(_) | Node::Timestamp { .. } | Node::Enum(_) => {
+                Self::Number
+            }
+            Node::Bytes | Node::String | Node::Decimal { size: None, .. } => Self::Bytes,
+            Node::Record(record) => {
+                let mut steps = Vec::with_capacity(record.fields.len());
+                for field in &record.fields {
+                    append(&mut steps, Self::new(&field.node, depth)?);
+                }
+                match steps.as_slice() {
+                    [] => Self::Fixed(0),
+                    [Self::Fixed(size)] => Self::Fixed(*size),
+                    _ => Self::Nested(Nested::Record(steps)),
+                }
+            }
+            Node::Array(item) => {
+                Self::Nested(Nested::Items(Box::new(Self::new(item, depth)?), shape::fewest_bytes(item)))
+            }
+            Node::Map(value) => {
+                let entry = Self::Nested(Nested::Record(vec![Self::Bytes, Self::new(value, depth)?]));
+                Self::Nested(Nested::Items(Box::new(entry), shape::fewest_bytes(value).saturating_add(1)))
+            }
+            Node::Union(branches) => Self::union(branches, depth)?,
+        })
+    }
+
+    fn union(branches: &[Node], depth: usize) -> Result<Self> {
+        let (null, value, inner) = match branches {
+            [Node::Null, inner] => (0, 2, inner),
+            [inner, Node::Null] => (2, 0, inner),
+            _ => {
+                let branches = branches.iter().map(|b| Self::new(b, depth)).collect::<Result<_>>()?;
+                return Ok(Self::Nested(Nested::Union(branches)));
+            }
+        };
+        Ok(match Self::new(inner, depth)? {
+            Self::Fixed(size) => Self::NullOrFixed { null, value, size },
+            Self::Number => Self::NullOrNumber { null, value },
+            Self::Bytes => Self::NullOrBytes { null, value },
+            other if null == 0 => Self::Nested(Nested::Union(vec![Self::Fixed(0), other])),
+            other => Self::Nested(Nested::Union(vec![other, Self::Fixed(0)])),
+        })
+    }
+
+    /// What follows the value.
+    #[inline(always)]
+    pub(super) fn over<'a>(&self, rest: &'a [u8]) -> Result<&'a [u8]> {
+        match self {
+            Self::Fixed(size) => Ok(cursor::take(rest, *size)?.1),
+            Self::Number => cursor::after_number(rest),
+            Self::Bytes => Ok(cursor::bytes(rest)?.1),
+            Self::NullOrFixed { null, value, size } => match cursor::branch(rest, *null, *value)? {
+                (true, rest) => Ok(cursor::take(rest, *size)?.1),
+                (false, rest) => Ok(rest),
+            },
+            Self::NullOrNumber { null, value } => match cursor::branch(rest, *null, *value)? {
+                (true, rest) => cursor::after_number(rest),
+                (false, rest) => Ok(rest),
+            },
+            Self::NullOrBytes { null, value } => match cursor::branch(rest, *null, *value)? {
+                (true, rest) => Ok(cursor::bytes(rest)?.1),
+                (false, rest) => Ok(rest),
+            },
+            Self::Nested(nested) => nested.over(rest),
+        }
+    }
+}
+
+impl Nested {
+    #[inline(never)]
+    fn over<'a>(&self, rest: &'a [u8]) -> Result<&'a [u8]> {
+        match self {
+            Self::Record(steps) => steps.iter().try_fold(rest, |rest, step| step.over(rest)),
+            Self::Union(branches) => {
+                let (at, rest) = cursor::long(rest)?;
+                let branch = usize::try_from(at).ok().and_then(|i| branches.get(i));
+                branch
+                    .ok_or_else(|| Error::corrupt(format!("branch {at} of a union of {}", branches.len())))?
+                    .over(rest)
+            }
+            Self::Items(item, fewest) => over_items(item, *fewest, rest),
+        }
+    }
+}
+
+/// Blocks whose size is stated are jumped over, as Apache Hudi does; so are items of one size.
+fn over_items<'a>(item: &Skip, fewest: usize, mut rest: &'a [u8]) -> Result<&'a [u8]> {
+    loop {
+        let (count, size, items) = cursor::block(rest)?;
+        if count == 0 {
+            return Ok(items);
+        }
+        rest = match (size, item) {
+            (Some(size), _) => cursor::after(items, size)?,
+            (None, Skip::Fixed(size)) => cursor::take(items, cursor::checked_count(count, *size, items)? * size)?.1,
+            (None, _) => {
+                let count = cursor::checked_count(count, fewest, items)?;
+                (0..count).try_fold(items, |rest, _| item.over(rest))?
+            }
+        };
+    }
+}
+
+/// Neighbours of fixed size become one step.
+pub(super) fn append(steps: &mut Vec<Skip>, next: Skip) {
+    match (steps.last_mut(), next) {
+        (Some(Skip::Fixed(size)), Skip::Fixed(more)) => *size = size.saturating_add(more),
+        (_, Skip::Nested(Nested::Record(inner))) => inner.into_iter().for_each(|step| append(steps, step)),
+        (_, next) => steps.push(next),
+    }
+}
