@@ -22,7 +22,7 @@ LOCKED := $(if $(CI),--locked)
 # The extension module itself holds no tests, and would have to be linked against a whole Python to run as one.
 CARGO_TEST := cargo test $(LOCKED) --workspace --exclude hudini-python
 
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -type f -not -path '*/target/*' -not -path '*/tests/*')
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -type f -not -path '*/target/*' -not -path '*/tests/*' -not -path 'rust/fuzz/*')
 PYTHON_SOURCES := pyproject.toml $(shell find python -type f \( -name '*.py' -o -name '*.pyi' -o -name py.typed \))
 PYTHON_TREES := python tests tools benches $(wildcard examples)
 
@@ -30,7 +30,7 @@ READY := $(VENV)/.hudini
 READY_OLDEST := $(OLDEST)/.hudini
 WHEEL := dist/.wheel
 
-.PHONY: help demo test test-rust test-python test-spark test-spark-oldest interop fuzz bench lint lint-sources lint-stubs docs wheel build format clean
+.PHONY: help demo test test-rust test-fuzz test-python test-spark test-spark-oldest interop fuzz bench lint lint-sources lint-stubs docs wheel build format clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,10 +64,15 @@ wheel: $(WHEEL) ## build the wheel into dist/
 
 # ---- proof ----------------------------------------------------------------------------------------------------------
 
-test: test-rust test-python test-spark test-spark-oldest ## all tests that need no Apache Hudi: Rust, Python, golden tables, Spark
+test: test-rust test-fuzz test-python test-spark test-spark-oldest ## all tests that need no Apache Hudi: Rust, Python, golden tables, Spark
 
 test-rust: $(VENV)/.tools ## the tests of the Rust crates
 	$(CARGO_TEST) --quiet
+
+# Ordinary build, fixed seed: the same inputs first on every machine.
+GENERATE_SECONDS ?= 20
+test-fuzz: $(VENV)/.tools ## mutated inputs for every decoder, GENERATE_SECONDS a target
+	cargo run $(LOCKED) --quiet -p hudini-fuzz -- generate --seconds $(GENERATE_SECONDS) --jobs 2
 
 test-python: $(READY) ## the Python tests that need no Spark
 	$(BIN)/python -m pytest --ignore=tests/spark --ignore=tests/interop
@@ -81,9 +86,17 @@ test-spark-oldest: $(READY_OLDEST) ## the Spark tests, oldest PySpark supported
 interop: $(READY) ## Apache Hudi and hudini on the same tables, both ways (fetches Apache Hudi once)
 	@$(call with_java,$(BIN)/python -m pytest tests/interop)
 
-FUZZ_CASES ?= 20000
-fuzz: $(VENV)/.tools ## the Rust property tests with FUZZ_CASES random inputs each (not coverage-guided)
-	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO_TEST)
+# libFuzzer over every target (or FUZZ_TARGETS) for FUZZ_SECONDS each; rust/fuzz/README.md says what to do with findings.
+# Naming the machine keeps the flags from build scripts, which are not linked with libFuzzer.
+FUZZ_SECONDS ?= 300
+FUZZ_TARGETS ?= $(notdir $(wildcard rust/fuzz/corpus/*))
+HOST = $(shell rustc --version --verbose | sed -n 's/^host: //p')
+COVERAGE_FLAGS := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+COVERAGE := target/coverage/$(HOST)/fuzz/coverage
+fuzz: ## coverage-guided fuzzing of every decoder, FUZZ_SECONDS a target (needs a C++ compiler)
+	RUSTFLAGS='$(COVERAGE_FLAGS)' cargo build $(LOCKED) -p hudini-fuzz --profile fuzz --features libfuzzer --bin coverage \
+		--target $(HOST) --target-dir target/coverage
+	rust/fuzz/fuzz.sh $(COVERAGE) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 bench: $(READY) ## how fast: criterion benches, if any, then whole jobs beside plain Parquet
 	$(if $(wildcard rust/*/benches/*.rs),cargo bench $(LOCKED) --workspace --exclude hudini-python)

@@ -20,6 +20,7 @@ FLOORS: Mapping[str, frozenset[str]] = {
     "hudini-format": frozenset(),
     "hudini-table": frozenset({"hudini-format"}),
     "hudini-python": frozenset({"hudini-format", "hudini-table"}),
+    "hudini-fuzz": frozenset({"hudini-format"}),
 }
 # Foreign crates that belong to some floors only.
 RESERVED: Mapping[str, frozenset[str]] = {

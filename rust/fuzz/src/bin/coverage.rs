@@ -1,0 +1,36 @@
+//! The coverage-guided engine: libFuzzer over the target that the environment names. `make fuzz` builds and runs it.
+
+#![no_main]
+
+use std::env;
+use std::sync::OnceLock;
+
+use hudini_fuzz::{Target, target};
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+
+static TARGET: OnceLock<&'static Target> = OnceLock::new();
+
+/// The variable that names the target.
+const VARIABLE: &str = "HUDINI_FUZZ_TARGET";
+
+fn chosen() -> &'static Target {
+    TARGET.get_or_init(|| {
+        let name = env::var(VARIABLE).unwrap_or_default();
+        target(&name).unwrap_or_else(|| panic!("{VARIABLE} is '{name}', which is no target"))
+    })
+}
+
+fuzz_target!(|data: &[u8]| (chosen().run)(data));
+
+// Half the inputs are mended, as in the generator.
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let size = fuzzer_mutate(data, size, max_size);
+    if seed % 2 == 0 {
+        return size;
+    }
+    let mut mended = data[..size].to_vec();
+    (chosen().mend)(&mut mended);
+    mended.truncate(max_size);
+    data[..mended.len()].copy_from_slice(&mended);
+    mended.len()
+});

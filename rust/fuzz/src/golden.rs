@@ -1,0 +1,112 @@
+//! The files of the golden tables as inputs of targets.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use hudini_format::instant::{Action, InstantFile, State};
+use hudini_format::log::{BlockKind, HeaderKey, Scanned, avro_block, scan};
+
+use crate::input::put_frame;
+
+/// One file of a golden table.
+#[derive(Debug)]
+pub struct TableFile {
+    /// `<case>/<path in the table>`.
+    pub path: String,
+    pub bytes: Vec<u8>,
+}
+
+/// An input that a file gives to a target.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Seed {
+    pub target: &'static str,
+    pub input: Vec<u8>,
+}
+
+/// The packed tables, by name of the case.
+pub fn packed_tables() -> io::Result<Vec<PathBuf>> {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/cases");
+    let mut tables: Vec<_> = fs::read_dir(cases)?
+        .map(|entry| Ok(entry?.path().join("table.tar.gz")))
+        .collect::<io::Result<Vec<_>>>()?
+        .into_iter()
+        .filter(|table| table.exists())
+        .collect();
+    tables.sort();
+    Ok(tables)
+}
+
+/// Calls `each` with every file of a packed table.
+pub fn each_file(packed: &Path, mut each: impl FnMut(TableFile)) -> io::Result<()> {
+    let case = packed.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+    let mut archive = tar::Archive::new(GzDecoder::new(File::open(packed)?));
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        if entry.header().entry_type().is_file() {
+            let path = format!("{case}/{}", String::from_utf8_lossy(&entry.path_bytes()));
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes)?;
+            each(TableFile { path, bytes });
+        }
+    }
+    Ok(())
+}
+
+/// What a file gives to which targets: its name and its bytes.
+pub fn seeds(file: &TableFile) -> Vec<Seed> {
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    let mut seeds = vec![Seed { target: "name", input: name.into() }];
+    let mut add = |target, input: Vec<u8>| seeds.push(Seed { target, input });
+    if name.starts_with("hoodie.properties") || name.starts_with(".hoodie_partition_metadata") {
+        add("properties", file.bytes.clone());
+    }
+    if let Some(instant) = InstantFile::parse(name) {
+        add("instant", name.into());
+        if let Some(kind) = payload_kind(&instant) {
+            add("action", [&[kind], file.bytes.as_slice()].concat());
+        }
+    }
+    if name.contains(".log.") && name.starts_with('.') && !name.contains(".marker.") {
+        add("log", file.bytes.clone());
+        add_contents(&file.bytes, &mut add);
+    }
+    seeds
+}
+
+/// The choice of the `action` target.
+fn payload_kind(instant: &InstantFile) -> Option<u8> {
+    Some(match (instant.action, instant.state) {
+        (Action::Commit | Action::DeltaCommit | Action::ReplaceCommit, _) => 0,
+        (Action::Compaction | Action::LogCompaction, State::Requested) => 1,
+        (Action::Rollback, State::Requested) => 2,
+        (Action::Rollback, State::Completed) => 3,
+        (Action::Clean, State::Completed) => 4,
+        _ => return None,
+    })
+}
+
+/// The contents of the blocks of a log file, for the targets of contents.
+fn add_contents(bytes: &[u8], add: &mut impl FnMut(&'static str, Vec<u8>)) {
+    for scanned in scan(bytes).map_while(Result::ok) {
+        let Scanned::Block(block) = scanned else { continue };
+        let schema = block.headers.get(HeaderKey::Schema);
+        if let Some(schema) = schema {
+            add("schema", schema.into());
+        }
+        match (block.kind, schema) {
+            (BlockKind::Delete, _) => add("delete", block.content.to_vec()),
+            (BlockKind::AvroData | BlockKind::CdcData, Some(schema)) => {
+                let mut input = vec![0x55];
+                input.extend_from_slice(schema.as_bytes());
+                input.push(0);
+                for datum in avro_block::records(block.content, 0).into_iter().flatten().map_while(Result::ok) {
+                    put_frame(&mut input, datum);
+                }
+                add("avro", input);
+            }
+            _ => {}
+        }
+    }
+}

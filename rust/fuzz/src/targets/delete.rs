@@ -1,0 +1,33 @@
+//! The content of delete blocks.
+
+use hudini_format::log::{DeleteRecord, delete};
+
+use super::{Target, decode, survives};
+
+pub(super) const TARGET: Target = Target {
+    name: "delete",
+    run,
+    words: &[
+        b"\0\0\0\x03",
+        b"\x02\x06abc\x02\x02p\x04\0",
+        b"\x12\x02\x01",
+        b"\x18\x02\x04\x04\x0a\x0e\x02x\0",
+        b"\x02\0\0\0",
+    ],
+    mend,
+};
+
+/// The length of the records, which stands at 4.
+fn mend(bytes: &mut Vec<u8>) {
+    let length = (bytes.len() as u32).saturating_sub(8);
+    if let Some(slot) = bytes.get_mut(4..8) {
+        slot.copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+fn run(bytes: &[u8]) {
+    if let Some(records) = decode(bytes, |bytes| delete::decode(bytes, 0)) {
+        survives(&records, |records| delete::encode(records), |bytes| delete::decode(bytes, 0));
+        let _: Vec<DeleteRecord> = records;
+    }
+}

@@ -1,0 +1,89 @@
+//! Every file of the golden tables, cut and with flipped bytes: an error or values, never a panic or too much memory.
+//!
+//! Short files are cut at every offset and flipped at every byte, longer ones at every 97th, and files that look like
+//! many before them more thinly still, so that the sweep takes a minute. With HUDINI_SWEEP=all nothing is left out.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+
+use hudini_fuzz::golden::{Seed, each_file, packed_tables, seeds};
+use hudini_fuzz::target;
+
+/// Longer inputs are not damaged at every offset.
+const SHORT: usize = 2_000;
+const STRIDE: usize = 97;
+/// Runs of damaged inputs for each further input of the same kind in one table.
+const FURTHER: usize = 12;
+/// How many of a kind in one table are swept in full.
+const FULL: usize = 1;
+
+#[test]
+fn damaged_golden_files_are_errors_or_values() {
+    let tables = packed_tables().unwrap();
+    assert!(tables.len() >= 75, "{} golden tables", tables.len());
+    let waiting = Mutex::new(tables.iter());
+    let broken = Mutex::new(Vec::new());
+    let seen = Mutex::new(HashSet::new());
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(table) = { waiting.lock().unwrap().next() } {
+                    broken.lock().unwrap().extend(sweep_table(table, &seen));
+                }
+            });
+        }
+    });
+    let broken = broken.into_inner().unwrap();
+    assert!(broken.is_empty(), "{} of\n{}", broken.len(), broken.join("\n"));
+}
+
+/// What broke, one line each.
+fn sweep_table(table: &Path, seen: &Mutex<HashSet<Seed>>) -> Vec<String> {
+    let everything = std::env::var("HUDINI_SWEEP").is_ok_and(|value| value == "all");
+    let mut of_a_kind: HashMap<(&str, u8), usize> = HashMap::new();
+    let mut broken = Vec::new();
+    each_file(table, |file| {
+        for seed in seeds(&file) {
+            if !seen.lock().unwrap().insert(seed.clone()) {
+                continue;
+            }
+            // The first byte says which of several formats of a target it is.
+            let kind = (seed.target, seed.input.first().copied().unwrap_or_default());
+            let before = of_a_kind.entry(kind).and_modify(|count| *count += 1).or_insert(1);
+            let length = seed.input.len();
+            let stride = if length <= SHORT { 1 } else { STRIDE };
+            let stride = if everything || *before <= FULL { stride } else { stride.max(length / FURTHER) };
+            broken.extend(sweep(&seed, stride).map(|what| format!("{} as {}: {what}", file.path, seed.target)));
+        }
+    })
+    .unwrap();
+    broken
+}
+
+/// The first damage that broke the target.
+fn sweep(seed: &Seed, stride: usize) -> Option<String> {
+    let Seed { target: name, input } = seed;
+    let run = target(name).unwrap().run;
+    let fails = |bytes: &[u8]| catch_unwind(AssertUnwindSafe(|| run(bytes))).is_err();
+    if fails(input) {
+        return Some("as it is".into());
+    }
+    let offsets = || (0..input.len()).step_by(stride);
+    if let Some(cut) = offsets().find(|cut| fails(&input[..*cut])) {
+        return Some(format!("cut at {cut}"));
+    }
+    let mut damaged = input.clone();
+    for at in offsets() {
+        // All bits, the sign, the least: which one depends on the offset, so that all of them have their turn.
+        let mask = [0xff, 0x80, 0x01, 0x20][at % 4];
+        damaged[at] ^= mask;
+        if fails(&damaged) {
+            return Some(format!("byte {at} xor {mask:#04x}"));
+        }
+        damaged[at] = input[at];
+    }
+    None
+}
