@@ -37,6 +37,13 @@ def open_session(jar):
     return builder.getOrCreate()
 
 
+def collect(frame):
+    """All rows as Arrow, which keeps what Python objects would blur: decimals, microseconds, 32-bit numbers."""
+    schema = to_arrow_schema(frame.schema)
+    batches = [pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in frame._collect_as_arrow()]
+    return pa.Table.from_batches(batches, schema=schema)
+
+
 class Worker:
     def __init__(self, version, jar):
         self.version = version
@@ -48,11 +55,7 @@ class Worker:
         frame.write.format("hudi").options(**options).mode(mode).save(path)
 
     def read(self, path, options, answer):
-        frame = self.spark.read.format("hudi").options(**options).load(path)
-        # Arrow keeps what a row of Python objects would blur: decimals, microseconds, 32-bit numbers.
-        schema = to_arrow_schema(frame.schema)
-        batches = [pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in frame._collect_as_arrow()]
-        pq.write_table(pa.Table.from_batches(batches, schema=schema), answer)
+        pq.write_table(collect(self.spark.read.format("hudi").options(**options).load(path)), answer)
 
     def sql(self, statement):
         return [row.asDict(recursive=True) for row in self.spark.sql(statement).collect()]
@@ -107,4 +110,5 @@ def main():
         worker.spark.stop()
 
 
-main()
+if __name__ == "__main__":
+    main()

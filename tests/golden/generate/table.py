@@ -1,0 +1,255 @@
+"""A table in the hands of a scene: it writes, asks for services, and names the questions to be answered."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+
+from tests.interop.oracle.worker import collect
+
+from .case import JUDGE
+from .rows import SCHEMA, people
+
+Options = dict[str, str] | None
+
+WRITE = "hoodie.datasource.write."
+OPTIONS = {
+    WRITE + "recordkey.field": "id",
+    WRITE + "precombine.field": "ts",
+    "hoodie.compact.inline": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.metadata.index.column.stats.enable": "false",  # on where a scene is about the metadata table: it is costly
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.insert.shuffle.parallelism": "2",
+    "hoodie.upsert.shuffle.parallelism": "2",
+    "hoodie.bulkinsert.shuffle.parallelism": "2",
+    "hoodie.delete.shuffle.parallelism": "2",
+}
+PARTITIONED = {WRITE + "partitionpath.field": "city"}
+# A query that no table passes: the files are written, then the commit is refused.
+UNPASSABLE = {
+    "hoodie.precommit.validators": "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
+    "hoodie.precommit.validators.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
+}
+
+
+class Table:
+    """One table of one case, on the release that has its turn."""
+
+    def __init__(self, spark: Any, release: str, name: str, folder: Path, state: dict[str, Any]) -> None:
+        self.spark, self.release, self.name = spark, release, name
+        self.folder = folder
+        self.path = folder / "table"
+        self.state = state  # travels from release to release: questions, options, and remarks for case.json
+        self.options: dict[str, str] = state.setdefault("options", dict(OPTIONS))
+
+    # ---- writing ----
+
+    def begin(self, kind: str, partitioned: bool = True, options: Options = None) -> None:
+        """Chooses the type of the table, `cow` or `mor`, and the options of all its writes."""
+        self.options[WRITE + "table.type"] = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}[kind]
+        self.options["hoodie.table.name"] = f"t_{self.name}"
+        if partitioned:
+            self.options.update(PARTITIONED)
+        else:
+            self.options[WRITE + "keygenerator.class"] = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+        self.options.update(options or {})
+
+    def write(
+        self,
+        rows: Iterable[tuple[Any, ...]],
+        operation: str = "upsert",
+        options: Options = None,
+        schema: str = SCHEMA,
+        mode: str = "append",
+    ) -> None:
+        """One write through the data source, all rows in one task and in their order."""
+        frame = self.spark.createDataFrame(list(rows), schema).coalesce(1)
+        chosen = {**self.options, **(options or {}), WRITE + "operation": operation}
+        frame.write.format("hudi").options(**chosen).mode(mode).save(str(self.path))
+
+    def insert(self, numbers: Iterable[int], ts: int | None = 1, tag: str = "a", **write: Any) -> None:
+        self.write(people(numbers, ts, tag), "insert", **write)
+
+    def upsert(self, numbers: Iterable[int], ts: int | None, tag: str = "b", **write: Any) -> None:
+        self.write(people(numbers, ts, tag), "upsert", **write)
+
+    def delete(self, numbers: Iterable[int], ts: int | None = 9, **write: Any) -> None:
+        self.write(people(numbers, ts, "d"), "delete", **write)
+
+    def fail(self, numbers: Iterable[int], ts: int, tag: str = "x") -> None:
+        """An upsert whose files are written and whose commit is refused; it stays pending."""
+        try:
+            self.upsert(numbers, ts, tag, options=UNPASSABLE)
+        except Py4JJavaError as error:
+            self.state["failed_write"] = error.java_exception.toString().splitlines()[0]
+        else:
+            raise AssertionError("the write that should fail went through")
+
+    # ---- SQL ----
+
+    def sql(self, statement: str) -> list[Any]:
+        """A statement; `{path}` is the table's folder."""
+        return self.spark.sql(statement.format(path=self.path)).collect()
+
+    def register(self) -> str:
+        """The table under its name in the session's catalogue, for statements that take no path."""
+        name = f"t_{self.name}"
+        self.spark.sql(f"create table if not exists {name} using hudi location '{self.path}'")
+        return name
+
+    @contextlib.contextmanager
+    def settings(self, settings: dict[str, str]) -> Iterator[None]:
+        """Session settings while the block runs."""
+        for key, value in settings.items():
+            self.spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            for key in settings:
+                self.spark.conf.unset(key)
+
+    # ---- services, through Apache Hudi's own write client ----
+
+    def client(self, options: Options = None) -> contextlib.AbstractContextManager[Any]:
+        """A write client with the table's options and these."""
+        jvm = self.spark._jvm
+        chosen = jvm.java.util.Properties()
+        for key, value in {**self.options, **(options or {})}.items():
+            chosen.setProperty(key, value)
+        builder = jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(str(self.path))
+        config = (
+            builder.forTable(self.options["hoodie.table.name"]).withProps(chosen).withSchema(self._schema()).build()
+        )
+        context = jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self.spark._jsc)
+        return contextlib.closing(jvm.org.apache.hudi.client.SparkRDDWriteClient(context, config))
+
+    def _schema(self) -> str:
+        resolver = self.spark._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client())
+        schema = resolver.getTableSchema(False) if self.release == JUDGE else resolver.getTableAvroSchema(False)
+        return schema.toString()
+
+    def meta_client(self) -> Any:
+        jvm = self.spark._jvm
+        conf = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self.spark._jsc.hadoopConfiguration())
+        builder = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+        return builder.setConf(conf).setBasePath(str(self.path)).build()
+
+    @property
+    def none(self) -> Any:
+        """Java's empty option."""
+        return self.spark._jvm.org.apache.hudi.common.util.Option.empty()
+
+    def schedule(self, service: str, options: Options = None) -> str:
+        """Plans a service (COMPACT, LOG_COMPACT, CLUSTER, CLEAN) without doing it; its instant."""
+        kind = self.spark._jvm.org.apache.hudi.common.model.TableServiceType.valueOf(service)
+        with self.client(options) as client:
+            planned = client.scheduleTableService(self.none, kind)
+        if not planned.isPresent():
+            raise AssertionError(f"there is nothing to {service}")
+        return planned.get()
+
+    def run(self, service: str, instant: str, options: Options = None) -> None:
+        """Does what `schedule` planned."""
+        with self.client(options) as client:
+            {
+                "COMPACT": lambda: client.compact(instant, *self._complete),
+                "LOG_COMPACT": lambda: client.logCompact(instant, *self._complete),
+                "CLUSTER": lambda: client.cluster(instant, True),
+                "CLEAN": lambda: client.clean(instant),
+            }[service]()
+
+    @property
+    def _complete(self) -> tuple[bool, ...]:
+        return (True,) if self.release == JUDGE else ()
+
+    def savepoint(self, instant: str) -> None:
+        with self.client() as client:
+            client.savepoint(instant, "golden", "kept for the golden tables")
+
+    def restore(self, instant: str) -> None:
+        with self.client() as client:
+            client.restoreToSavepoint(instant)
+
+    # ---- looking ----
+
+    def commits(self) -> list[tuple[str, str, str]]:
+        """Completed commits of any kind, oldest first: requested, completed, action."""
+        timeline = self.meta_client().getActiveTimeline().getCommitsTimeline().filterCompletedInstants().getInstants()
+        old = self.release.startswith("0.")
+        return [
+            (i.getTimestamp(), i.getTimestamp(), i.getAction())
+            if old
+            else (i.requestedTime(), i.getCompletionTime(), i.getAction())
+            for i in (timeline.get(n) for n in range(timeline.size()))
+        ]
+
+    def files(self, pattern: str) -> list[Path]:
+        """Files of the table by a glob, oldest instant first as their names have it; never those of `.hoodie`."""
+        found = [f for f in self.path.rglob(pattern) if ".hoodie" not in f.relative_to(self.path).parts]
+        return sorted(f for f in found if f.is_file() and not f.name.endswith(".crc"))
+
+    def timeline_file(self, pattern: str) -> Path:
+        """The newest file of the active timeline that fits the pattern."""
+        folder = self.path / ".hoodie"
+        layout2 = folder / "timeline"
+        return sorted((layout2 if layout2.exists() else folder).glob(pattern))[-1]
+
+    def remove(self, file: Path) -> None:
+        """Removes a file and the checksum that Hadoop keeps beside it."""
+        file.unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+    def rewrite(self, file: Path, content: bytes) -> None:
+        """Gives a file other bytes, and takes away the checksum that Hadoop keeps beside it."""
+        file.write_bytes(content)
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+    # ---- questions ----
+
+    def ask(self, id: str, query: str = "snapshot", **question: Any) -> None:
+        """One question: `as_of`, `start`, `end`, `options`, `columns`, `filter`, `note`."""
+        params = {k: question.pop(k) for k in ("as_of", "start", "end", "options") if question.get(k) is not None}
+        read = {"id": id, "query": query, "params": params, "columns": question.pop("columns", None), **question}
+        self.state.setdefault("reads", []).append({k: v for k, v in read.items() if k == "columns" or v is not None})
+
+    def give(self, id: str, rows: Iterable[tuple[Any, ...]], schema: str) -> None:
+        """A question with the answer that follows from what was written, where Apache Hudi has none."""
+        answer = collect(self.spark.createDataFrame(sorted(rows), schema))
+        (self.folder / "expected").mkdir(exist_ok=True)
+        pq.write_table(answer, self.folder / "expected" / f"{id}.parquet")
+        read = {"id": id, "query": "snapshot", "params": {}, "columns": answer.column_names, "read_by": None}
+        given = {
+            "expected": f"expected/{id}.parquet",
+            "row_count": answer.num_rows,
+            "note": "the rows as they were written",
+        }
+        self.state.setdefault("reads", []).append(read | given)
+
+    def ask_usual(self, projection: bool = True, incremental: bool = True, time_travel: bool = True) -> None:
+        """What every table is asked: now, then, what changed, and some columns of some rows."""
+        commits = self.commits()
+        self.ask("snapshot")
+        if self.options[WRITE + "table.type"] == "MERGE_ON_READ":
+            self.ask("read_optimized", "read_optimized")
+        if time_travel:
+            for number in sorted({0, len(commits) // 2, len(commits) - 2} - {len(commits) - 1, -1}):
+                requested, _, _ = commits[number]
+                self.ask(f"time_travel_{number}", "time_travel", as_of=requested)
+        if incremental and len(commits) > 1:
+            self.ask_ranges()
+        if projection:
+            self.ask("projection", columns=["id", "v"], filter="ts >= 2")
+
+    def ask_ranges(self, query: str = "incremental") -> None:
+        """Everything, the middle, and the tail of the timeline."""
+        completed = [completed for _, completed, _ in self.commits()]
+        self.ask(f"{query}_all", query, start="000")
+        if len(completed) > 2:
+            self.ask(f"{query}_mid", query, start=completed[0], end=completed[-2])
+        self.ask(f"{query}_tail", query, start=completed[-2])
