@@ -32,11 +32,6 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// What is left, for decoders that take a slice.
-    pub(crate) fn rest(&self) -> &'a [u8] {
-        self.rest
-    }
-
     pub(crate) fn corrupt(&self, message: impl Into<String>) -> Error {
         Error::corrupt(message).at_offset(self.offset)
     }
