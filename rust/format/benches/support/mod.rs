@@ -9,26 +9,26 @@ use arrow_array::{
 use arrow_schema::DataType;
 
 /// Pseudo-random numbers from a fixed seed (xorshift).
-pub struct Numbers(u64);
+pub(crate) struct Numbers(u64);
 
 impl Numbers {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
     /// True in `percent` of the cases.
-    pub fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
@@ -72,7 +72,7 @@ impl Columns {
 }
 
 /// Rows of an order table: 12 nullable columns of 8 types, about 180 bytes a row as Avro.
-pub fn orders(rows: usize) -> RecordBatch {
+pub(crate) fn orders(rows: usize) -> RecordBatch {
     let mut make = Columns { rows, numbers: Numbers::new(20_260_101) };
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("id", make.texts(16, 16)),
@@ -93,7 +93,7 @@ pub fn orders(rows: usize) -> RecordBatch {
 }
 
 /// The same rows with the five columns that Apache Hudi puts in front.
-pub fn with_meta(rows: &RecordBatch) -> RecordBatch {
+pub(crate) fn with_meta(rows: &RecordBatch) -> RecordBatch {
     let schema = hudini_format::schema::meta::with_meta(&rows.schema());
     let count = rows.num_rows();
     let texts = |make: &dyn Fn(usize) -> String| -> ArrayRef {

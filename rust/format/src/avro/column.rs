@@ -8,7 +8,7 @@ use super::allowance::Allowance;
 use super::cursor;
 use super::plan::Plan;
 use super::promote::Promotion;
-use super::shape::{self, Nullable, deeper};
+use super::shape::{self, Bounds, Nullable};
 use super::vectors::{Validity, Variable, offset};
 use crate::schema::{Node, TimeUnit, arrow_type};
 use crate::{Error, Result};
@@ -55,31 +55,20 @@ pub(super) enum Values {
 pub(super) struct Items<T> {
     /// The fewest bytes an item takes.
     fewest: usize,
+    /// Bytes that an item of none takes in memory.
+    width: usize,
     pub(super) columns: T,
 }
 
 impl Column {
     /// A column that reads the writer's `node` as `wanted`.
-    pub(super) fn new(node: &Node, wanted: &DataType, depth: usize) -> Result<Self> {
-        let depth = deeper(depth)?;
+    pub(super) fn new(node: &Node, wanted: &DataType, bounds: &mut Bounds) -> Result<Self> {
+        bounds.count(node)?;
         let (inner, nullable) = shape::nullable(node)?;
-        let (values, data_type) = match (inner, wanted) {
-            (Node::Array(item), DataType::List(field)) => {
-                let columns = Self::new(item, field.data_type(), depth)?;
-                let items = Items { fewest: shape::fewest_bytes(item), columns };
-                (Values::List(vec![0], Box::new(items)), wanted.clone())
-            }
-            (Node::Map(value), DataType::Map(entries, _)) => {
-                let (key, field) = entry_fields(entries)?;
-                let columns =
-                    (Self::new(&Node::String, key.data_type(), depth)?, Self::new(value, field.data_type(), depth)?);
-                let items = Items { fewest: shape::fewest_bytes(value).saturating_add(1), columns };
-                (Values::Map(vec![0], Box::new(items)), wanted.clone())
-            }
-            (Node::Record(record), DataType::Struct(fields)) => {
-                (Values::Struct(Plan::new(record, fields, depth)?), wanted.clone())
-            }
-            (leaf, _) => (Values::new(leaf, wanted)?, arrow_type(leaf)?),
+        let nested = bounds.within(|bounds| Values::nested(inner, wanted, bounds))?;
+        let (values, data_type) = match nested {
+            Some(values) => (values, wanted.clone()),
+            None => (Values::leaf(inner, wanted)?, arrow_type(inner)?),
         };
         let promotion = Promotion::between(&data_type, wanted)?;
         let (null_width, wanted) = (values.width(), wanted.clone());
@@ -130,8 +119,29 @@ impl Column {
 }
 
 impl Values {
+    /// For types with children, whose children are promoted one by one.
+    fn nested(node: &Node, wanted: &DataType, bounds: &mut Bounds) -> Result<Option<Self>> {
+        Ok(Some(match (node, wanted) {
+            (Node::Array(item), DataType::List(field)) => {
+                let column = Column::new(item, field.data_type(), bounds)?;
+                let items = Items { fewest: shape::fewest_bytes(item), width: column.null_width, columns: column };
+                Self::List(vec![0], Box::new(items))
+            }
+            (Node::Map(value), DataType::Map(entries, _)) => {
+                let (key, field) = entry_fields(entries)?;
+                let key = Column::new(&Node::String, key.data_type(), bounds)?;
+                let value_column = Column::new(value, field.data_type(), bounds)?;
+                let fewest = shape::fewest_bytes(value).saturating_add(1);
+                let items = Items { fewest, width: value_column.null_width, columns: (key, value_column) };
+                Self::Map(vec![0], Box::new(items))
+            }
+            (Node::Record(record), DataType::Struct(fields)) => Self::Struct(Plan::new(record, fields, bounds)?),
+            _ => return Ok(None),
+        }))
+    }
+
     /// For types without children.
-    fn new(node: &Node, wanted: &DataType) -> Result<Self> {
+    fn leaf(node: &Node, wanted: &DataType) -> Result<Self> {
         Ok(match node {
             Node::Null => Self::Null,
             Node::Boolean => Self::Boolean(BooleanBufferBuilder::new(0)),
@@ -150,17 +160,16 @@ impl Values {
         })
     }
 
-    /// Bytes of one value in memory, of its slot if it lies elsewhere.
+    /// Bytes of one value in memory, of its slot if it lies elsewhere; one at least, for the time it takes.
     fn width(&self) -> usize {
         match self {
-            Self::Null => 0,
-            Self::Boolean(_) => 1,
+            Self::Null | Self::Boolean(_) => 1,
             Self::Int(_) | Self::Float(_) => 4,
             Self::Long(_) | Self::Double(_) => 8,
             Self::Bytes(_) | Self::Enum(..) | Self::List(..) | Self::Map(..) => 4,
-            Self::Fixed(size, _) => *size,
+            Self::Fixed(size, _) => (*size).max(1),
             Self::FixedDecimal(..) | Self::Decimal(_) => 16,
-            Self::Struct(plan) => plan.null_width(),
+            Self::Struct(plan) => plan.null_width().max(1),
         }
     }
 
@@ -225,14 +234,15 @@ impl Values {
     fn read_nested<'a>(&mut self, rest: &'a [u8], allowance: &mut Allowance) -> Result<&'a [u8]> {
         match self {
             Self::List(offsets, items) => {
-                let Items { fewest, columns: item } = items.as_mut();
-                let rest = read_items(rest, *fewest, allowance, |rest, allowance| item.read_item(rest, allowance))?;
+                let Items { fewest, width, columns: item } = items.as_mut();
+                let rest =
+                    read_items(rest, *fewest, *width, allowance, |rest, allowance| item.read_item(rest, allowance))?;
                 offsets.push(offset(item.valid.len())?);
                 Ok(rest)
             }
             Self::Map(offsets, items) => {
-                let Items { fewest, columns: (key, value) } = items.as_mut();
-                let rest = read_items(rest, *fewest, allowance, |rest, allowance| {
+                let Items { fewest, width, columns: (key, value) } = items.as_mut();
+                let rest = read_items(rest, *fewest, *width, allowance, |rest, allowance| {
                     value.read_item(key.read_item(rest, allowance)?, allowance)
                 })?;
                 offsets.push(offset(value.valid.len())?);
@@ -306,6 +316,7 @@ fn unscaled_exactly(bytes: &[u8]) -> Result<i128> {
 fn read_items<'a>(
     mut rest: &'a [u8],
     fewest: usize,
+    width: usize,
     allowance: &mut Allowance,
     mut item: impl FnMut(&'a [u8], &mut Allowance) -> Result<&'a [u8]>,
 ) -> Result<&'a [u8]> {
@@ -316,7 +327,7 @@ fn read_items<'a>(
         }
         let count = cursor::checked_count(count, fewest, items)?;
         if fewest == 0 {
-            allowance.spend(count)?;
+            allowance.spend(count.saturating_mul(width))?;
         }
         rest = (0..count).try_fold(items, |rest, _| item(rest, allowance))?;
     }

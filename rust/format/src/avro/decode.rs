@@ -5,6 +5,7 @@ use arrow_schema::SchemaRef;
 
 use super::allowance::{self, Allowance};
 use super::plan::Plan;
+use super::shape::Bounds;
 use crate::schema::Record;
 use crate::{Error, Result};
 
@@ -28,7 +29,7 @@ impl RowDecoder {
     /// `schema` is what is wanted: fields are found by name, others of the writer skipped; a wanted field that the
     /// writer lacks is null.
     pub fn new(writer: &Record, schema: SchemaRef) -> Result<Self> {
-        let mut plan = Plan::new(writer, schema.fields(), 0)?;
+        let mut plan = Plan::new(writer, schema.fields(), &mut Bounds::default())?;
         let stops_early = plan.stop_early();
         Ok(Self { plan, schema, stops_early, rows: 0, input: 0, spent: 0 })
     }

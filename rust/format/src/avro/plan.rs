@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Fields};
 
 use super::allowance::Allowance;
 use super::column::Column;
+use super::shape::Bounds;
 use super::skip::{self, Skip};
 use crate::schema::Record;
 use crate::{Error, Result};
@@ -35,17 +36,17 @@ enum Slot {
 }
 
 impl Plan {
-    pub(super) fn new(writer: &Record, wanted: &Fields, depth: usize) -> Result<Self> {
+    pub(super) fn new(writer: &Record, wanted: &Fields, bounds: &mut Bounds) -> Result<Self> {
         let by_name: BTreeMap<&str, usize> = wanted.iter().enumerate().map(|(at, w)| (w.name().as_str(), at)).collect();
         let mut slots: Vec<_> = wanted.iter().map(|w| Slot::Missing(w.data_type().clone())).collect();
         let (mut steps, mut skipped, mut columns) = (Vec::new(), Vec::new(), 0);
         for field in &writer.fields {
             let want = by_name.get(field.name.as_str()).and_then(|at| Some((wanted.get(*at)?, slots.get_mut(*at)?)));
             let Some((want, slot)) = want else {
-                skip::append(&mut skipped, Skip::new(&field.node, depth)?);
+                skip::append(&mut skipped, Skip::new(&field.node, bounds)?);
                 continue;
             };
-            let column = Column::new(&field.node, want.data_type(), depth)
+            let column = Column::new(&field.node, want.data_type(), bounds)
                 .map_err(|e| Error::new(e.kind(), format!("column '{}': {}", field.name, e.message())))?;
             steps.extend(skipped.drain(..).map(Step::Skip));
             steps.push(Step::Read(column));
@@ -140,6 +141,7 @@ fn null_width(data_type: &DataType) -> usize {
         DataType::FixedSizeList(item, size) => {
             null_width(item.data_type()).saturating_mul(usize::try_from(*size).unwrap_or(0))
         }
+        DataType::Null => 0,
         other => other.primitive_width().unwrap_or(size_of::<i32>()),
     }
 }

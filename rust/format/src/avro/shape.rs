@@ -4,7 +4,10 @@ use crate::schema::Node;
 use crate::{Error, Result};
 
 /// Types within types; each level costs the walk some stack.
-pub(super) const DEEPEST: usize = 100;
+const DEEPEST: usize = 100;
+
+/// Types whose values take no bytes: each costs time in every row.
+const MOST_EMPTY: usize = 100;
 
 /// How a datum says that it is null. Numbers are those on the wire: the branch, doubled by zigzag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +65,33 @@ pub(super) fn fewest_bytes(node: &Node) -> usize {
     }
 }
 
-/// One level further down.
-pub(super) fn deeper(depth: usize) -> Result<usize> {
-    if depth == DEEPEST {
-        return Err(Error::unsupported(format!("an Avro schema of more than {DEEPEST} types within types")));
+/// How far a schema may go, so that its walk is bounded by the bytes it reads.
+#[derive(Debug, Default)]
+pub(super) struct Bounds {
+    depth: usize,
+    empty: usize,
+}
+
+impl Bounds {
+    /// One level further down, for as long as `inside` runs.
+    pub(super) fn within<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth == DEEPEST {
+            return Err(Error::unsupported(format!("an Avro schema of more than {DEEPEST} types within types")));
+        }
+        self.depth += 1;
+        let made = inside(self);
+        self.depth -= 1;
+        made
     }
-    Ok(depth + 1)
+
+    /// Counts the types that are read without a byte.
+    pub(super) fn count(&mut self, node: &Node) -> Result<()> {
+        if fewest_bytes(node) == 0 {
+            self.empty += 1;
+        }
+        if self.empty > MOST_EMPTY {
+            return Err(Error::unsupported(format!("an Avro schema of more than {MOST_EMPTY} types without a byte")));
+        }
+        Ok(())
+    }
 }

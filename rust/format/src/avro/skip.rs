@@ -1,7 +1,7 @@
 //! The way over values that nobody wants, without looking at them: only what says how long they are is read.
 
 use super::cursor;
-use super::shape::{self, deeper};
+use super::shape::{self, Bounds};
 use crate::schema::Node;
 use crate::{Error, Result};
 
@@ -26,8 +26,11 @@ pub(super) enum Nested {
 }
 
 impl Skip {
-    pub(super) fn new(node: &Node, depth: usize) -> Result<Self> {
-        let depth = deeper(depth)?;
+    pub(super) fn new(node: &Node, bounds: &mut Bounds) -> Result<Self> {
+        bounds.within(|bounds| Self::within(node, bounds))
+    }
+
+    fn within(node: &Node, bounds: &mut Bounds) -> Result<Self> {
         Ok(match node {
             Node::Null => Self::Fixed(0),
             Node::Boolean => Self::Fixed(1),
@@ -41,7 +44,7 @@ impl Skip {
             Node::Record(record) => {
                 let mut steps = Vec::with_capacity(record.fields.len());
                 for field in &record.fields {
-                    append(&mut steps, Self::new(&field.node, depth)?);
+                    append(&mut steps, Self::new(&field.node, bounds)?);
                 }
                 match steps.as_slice() {
                     [] => Self::Fixed(0),
@@ -50,26 +53,26 @@ impl Skip {
                 }
             }
             Node::Array(item) => {
-                Self::Nested(Nested::Items(Box::new(Self::new(item, depth)?), shape::fewest_bytes(item)))
+                Self::Nested(Nested::Items(Box::new(Self::new(item, bounds)?), shape::fewest_bytes(item)))
             }
             Node::Map(value) => {
-                let entry = Self::Nested(Nested::Record(vec![Self::Bytes, Self::new(value, depth)?]));
+                let entry = Self::Nested(Nested::Record(vec![Self::Bytes, Self::new(value, bounds)?]));
                 Self::Nested(Nested::Items(Box::new(entry), shape::fewest_bytes(value).saturating_add(1)))
             }
-            Node::Union(branches) => Self::union(branches, depth)?,
+            Node::Union(branches) => Self::union(branches, bounds)?,
         })
     }
 
-    fn union(branches: &[Node], depth: usize) -> Result<Self> {
+    fn union(branches: &[Node], bounds: &mut Bounds) -> Result<Self> {
         let (null, value, inner) = match branches {
             [Node::Null, inner] => (0, 2, inner),
             [inner, Node::Null] => (2, 0, inner),
             _ => {
-                let branches = branches.iter().map(|b| Self::new(b, depth)).collect::<Result<_>>()?;
+                let branches = branches.iter().map(|b| Self::new(b, bounds)).collect::<Result<_>>()?;
                 return Ok(Self::Nested(Nested::Union(branches)));
             }
         };
-        Ok(match Self::new(inner, depth)? {
+        Ok(match Self::new(inner, bounds)? {
             Self::Fixed(size) => Self::NullOrFixed { null, value, size },
             Self::Number => Self::NullOrNumber { null, value },
             Self::Bytes => Self::NullOrBytes { null, value },
@@ -140,6 +143,7 @@ fn over_items<'a>(item: &Skip, fewest: usize, mut rest: &'a [u8]) -> Result<&'a 
 /// Neighbours of fixed size become one step.
 pub(super) fn append(steps: &mut Vec<Skip>, next: Skip) {
     match (steps.last_mut(), next) {
+        (_, Skip::Fixed(0)) => {}
         (Some(Skip::Fixed(size)), Skip::Fixed(more)) => *size = size.saturating_add(more),
         (_, Skip::Nested(Nested::Record(inner))) => inner.into_iter().for_each(|step| append(steps, step)),
         (_, next) => steps.push(next),

@@ -1,3 +1,6 @@
+mod hostile;
+mod types;
+
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder, MapBuilder, MapFieldNames, StringBuilder};
