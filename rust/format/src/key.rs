@@ -284,7 +284,7 @@ fn push_java_float<F: std::fmt::LowerExp + Into<f64> + Copy>(value: F, out: &mut
 }
 
 /// Percent-encodes what Apache Hudi encodes in partition values, and nothing else.
-fn push_escaped(value: &str, out: &mut String) {
+pub(crate) fn push_escaped(value: &str, out: &mut String) {
     for c in value.chars() {
         let special = matches!(
             c,

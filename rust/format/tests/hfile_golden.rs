@@ -1,37 +1,16 @@
 //! Every HFile of the golden tables: base files of their metadata tables, and HFile blocks of the logs.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod support;
 
+use hudini_format::bloom::{BloomFilter, BloomKind};
 use hudini_format::hfile::{Codec, Options, Reader, Span, Writer};
-use hudini_format::log::{BlockKind, Scanned, scan};
-use support::{File, golden_files};
-
-/// Base files as they are, and the contents of HFile blocks.
-fn hfiles() -> Vec<File> {
-    let mut found = Vec::new();
-    for file in
-        golden_files(|path| path.ends_with(".hfile") || path.contains("/.hoodie/metadata/") && path.contains(".log."))
-    {
-        if file.path.ends_with(".hfile") {
-            found.push(file);
-            continue;
-        }
-        for block in scan(&file.bytes) {
-            if let Scanned::Block(block) = block.unwrap()
-                && block.kind == BlockKind::HfileData
-            {
-                let path = format!("{} at {}", file.path, block.content_offset);
-                found.push(File { case: file.case.clone(), path, bytes: block.content.to_vec() });
-            }
-        }
-    }
-    assert!(found.len() > 400, "only {} HFiles among the golden tables", found.len());
-    found
-}
+use support::golden_hfiles;
 
 #[test]
 fn every_file_decodes_and_its_keys_are_found() {
-    for file in hfiles() {
+    for file in golden_hfiles().into_iter().map(|hfile| hfile.file) {
         let reader = Reader::open(&file.bytes).unwrap_or_else(|e| panic!("{}: {e}", file.place()));
         let entries =
             reader.entries().collect::<Result<Vec<_>, _>>().unwrap_or_else(|e| panic!("{}: {e}", file.place()));
@@ -46,9 +25,8 @@ fn every_file_decodes_and_its_keys_are_found() {
             assert_eq!(reader.get(&[&entry.key, &b"\0"[..]].concat()).unwrap(), None);
         }
         if let Some(bloom) = reader.meta_block("bloomFilter").unwrap() {
-            let kind =
-                hudini_format::bloom::BloomKind::parse(reader.info().bloom_filter_type().unwrap().unwrap()).unwrap();
-            let bloom = hudini_format::bloom::BloomFilter::from_text(kind, str::from_utf8(&bloom).unwrap()).unwrap();
+            let kind = BloomKind::parse(reader.info().bloom_filter_type().unwrap().unwrap()).unwrap();
+            let bloom = BloomFilter::from_text(kind, str::from_utf8(&bloom).unwrap()).unwrap();
             for entry in &entries {
                 assert!(bloom.contains(str::from_utf8(&entry.key).unwrap()), "{}", file.place());
             }
@@ -58,7 +36,7 @@ fn every_file_decodes_and_its_keys_are_found() {
 
 #[test]
 fn what_is_decoded_encodes_and_decodes_again() {
-    for file in hfiles() {
+    for file in golden_hfiles().into_iter().map(|hfile| hfile.file) {
         let reader = Reader::open(&file.bytes).unwrap();
         for codec in [Codec::Gzip, Codec::None] {
             let mut writer = Writer::new(Options { codec, ..Options::default() }).unwrap();

@@ -45,11 +45,11 @@ impl Span<'_> {
     }
 
     /// The entries whose blocks may hold wanted keys: one stretch of them, or two, one in each order.
-    pub(super) fn windows(&self, entries: &[IndexEntry]) -> Vec<Range<usize>> {
+    pub(super) fn windows(&self, entries: &[IndexEntry]) -> [Range<usize>; 2] {
         let start_of =
             |key: &[u8], order: Order| entries.partition_point(|e| order(&e.key, key).is_lt()).saturating_sub(1);
         match *self {
-            Self::All => vec![0..entries.len()],
+            Self::All => [0..entries.len(), 0..0],
             Self::Key(key) => each_order(key, |order| {
                 let behind = entries.partition_point(|e| order(&e.key, key).is_le());
                 behind.saturating_sub(1)..behind
@@ -65,7 +65,7 @@ impl Span<'_> {
                     let to = unambiguous(to);
                     entries.partition_point(|e| e.key.as_slice() <= to || e.key.starts_with(to))
                 });
-                vec![from..to]
+                [from..to, 0..0]
             }
         }
     }
@@ -73,15 +73,12 @@ impl Span<'_> {
 
 type Order = fn(&[u8], &[u8]) -> Ordering;
 
-fn each_order(key: &[u8], window: impl Fn(Order) -> Range<usize>) -> Vec<Range<usize>> {
-    let mut windows = vec![window(<[u8]>::cmp)];
-    if key.iter().any(|byte| *byte >= FIRST_AMBIGUOUS) {
-        windows.push(window(java_order));
-    }
-    windows
+fn each_order(key: &[u8], window: impl Fn(Order) -> Range<usize>) -> [Range<usize>; 2] {
+    let ambiguous = key.iter().any(|byte| *byte >= FIRST_AMBIGUOUS);
+    [window(<[u8]>::cmp), if ambiguous { window(java_order) } else { 0..0 }]
 }
 
-fn bound_key<'k>(bound: Bound<&'k [u8]>) -> Option<&'k [u8]> {
+fn bound_key(bound: Bound<&[u8]>) -> Option<&[u8]> {
     match bound {
         Bound::Included(key) | Bound::Excluded(key) => Some(key),
         Bound::Unbounded => None,

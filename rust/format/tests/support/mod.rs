@@ -1,8 +1,12 @@
 //! Golden tables as files in memory.
+#![allow(dead_code, reason = "every test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "tests read the golden tables from the checkout")]
 
 use std::io::Read;
 use std::path::PathBuf;
+
+use hudini_format::log::{BlockKind, Scanned, scan};
 
 /// A file of a golden table.
 pub(crate) struct File {
@@ -66,4 +70,35 @@ fn untar(tar: &[u8]) -> Vec<(String, &[u8])> {
         at += RECORD + size.next_multiple_of(RECORD);
     }
     files
+}
+
+/// The HFiles of the golden tables: base files of their metadata tables, and the contents of the HFile blocks of logs.
+pub(crate) fn golden_hfiles() -> Vec<Hfile> {
+    let mut found = Vec::new();
+    for file in golden_files(|path| path.contains("/.hoodie/metadata/")) {
+        if file.path.ends_with(".hfile") {
+            found.push(Hfile { file, block_schema: None });
+        } else if file.name().contains(".log.") {
+            for block in scan(&file.bytes) {
+                if let Scanned::Block(block) = block.unwrap()
+                    && block.kind == BlockKind::HfileData
+                {
+                    let (case, path) = (file.case.clone(), file.path.clone());
+                    let bytes = block.content.to_vec();
+                    let block_schema = Some(block.schema().unwrap().to_owned());
+                    found.push(Hfile { file: File { case, path, bytes }, block_schema });
+                }
+            }
+        }
+    }
+    assert!(found.len() > 400, "only {} HFiles among the golden tables", found.len());
+    found
+}
+
+/// An HFile of a metadata table.
+pub(crate) struct Hfile {
+    /// With the bytes of the HFile alone.
+    pub(crate) file: File,
+    /// What the header of a log block says.
+    pub(crate) block_schema: Option<String>,
 }

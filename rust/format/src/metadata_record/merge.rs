@@ -1,0 +1,150 @@
+//! What two records of one key are together.
+//!
+//! Records of a slice merge in the order of their arrival: nothing in them is compared to tell newer from older.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::mem::discriminant;
+
+use super::record::{FileEntry, MetadataRecord, Payload};
+use super::stats::{ColumnStats, NULL_TYPE, Scalar, StatValue, ValueType};
+use crate::{Error, Result};
+
+/// Merges two records of one key. The newer one wins, but lists of files are united and loose bounds of a partition widened.
+///
+/// The result may hold deletions of what is in neither record. They matter until the oldest record of the key has been
+/// merged: see [`MetadataRecord::settle`].
+pub fn merge(older: MetadataRecord, newer: MetadataRecord) -> Result<MetadataRecord> {
+    let (old, new) = (older.payload.number(), newer.payload.number());
+    if older.key != newer.key || old != new {
+        let (a, b) = (older.key.escape_debug(), newer.key.escape_debug());
+        return Err(Error::corrupt(format!(
+            "metadata records '{a}' of type {old} and '{b}' of type {new} are not one"
+        )));
+    }
+    if older.payload.is_deleted() || newer.payload.is_deleted() {
+        return Ok(newer);
+    }
+    let payload = match (older.payload, newer.payload) {
+        (Payload::Partitions(old), Payload::Partitions(new)) => Payload::Partitions(merge_files(old, new)),
+        (Payload::Files(old), Payload::Files(new)) => Payload::Files(merge_files(old, new)),
+        (Payload::ColumnStats(old), Payload::ColumnStats(new)) => Payload::ColumnStats(merge_stats(*old, new)?),
+        (Payload::PartitionStats(old), Payload::PartitionStats(new)) => {
+            Payload::PartitionStats(merge_stats(*old, new)?)
+        }
+        (_, new) => new,
+    };
+    Ok(MetadataRecord { payload, ..newer })
+}
+
+impl MetadataRecord {
+    /// What is left when no older record can come: nothing for a deleted record, lists without their deleted entries.
+    pub fn settle(mut self) -> Option<Self> {
+        match &mut self.payload {
+            Payload::Partitions(files) | Payload::Files(files) => files.retain(|_, file| !file.is_deleted),
+            other if other.is_deleted() => return None,
+            _ => {}
+        }
+        Some(self)
+    }
+}
+
+/// A deletion takes the entry away. If there is none it stays, since the entry may be in a record that is older still.
+/// A file that is in both has the greater size: files only grow, and records of one file may come in either order.
+fn merge_files(
+    mut files: BTreeMap<String, FileEntry>,
+    newer: BTreeMap<String, FileEntry>,
+) -> BTreeMap<String, FileEntry> {
+    for (name, new) in newer {
+        match files.get(&name) {
+            Some(old) if new.is_deleted && !old.is_deleted => {
+                files.remove(&name);
+            }
+            Some(old) if !new.is_deleted => {
+                let size = old.size.max(new.size);
+                files.insert(name, FileEntry { size, is_deleted: false });
+            }
+            _ => {
+                files.insert(name, new);
+            }
+        }
+    }
+    files
+}
+
+/// Tight bounds replace what was known; loose ones are those of new rows, and widen it.
+fn merge_stats(old: ColumnStats, mut new: Box<ColumnStats>) -> Result<Box<ColumnStats>> {
+    if new.is_tight_bound {
+        return Ok(new);
+    }
+    let types = (old.value_type.as_ref(), new.value_type.as_ref());
+    new.min_value = bound((old.min_value, types.0), (new.min_value, types.1), Ordering::Less)?;
+    new.max_value = bound((old.max_value, types.0), (new.max_value, types.1), Ordering::Greater)?;
+    // Nothing but nulls is of type "null": then the bounds are the older ones.
+    if new.value_type.as_ref().is_none_or(|value_type| value_type.ordinal == NULL_TYPE) {
+        new.value_type = old.value_type.or(new.value_type);
+    }
+    new.value_count = sum(old.value_count, new.value_count);
+    new.null_count = sum(old.null_count, new.null_count);
+    new.total_size = sum(old.total_size, new.total_size);
+    new.total_uncompressed_size = sum(old.total_uncompressed_size, new.total_uncompressed_size);
+    Ok(new)
+}
+
+fn sum(old: Option<i64>, new: Option<i64>) -> Option<i64> {
+    match (old, new) {
+        (Some(old), Some(new)) => Some(old.saturating_add(new)),
+        (old, new) => new.or(old),
+    }
+}
+
+type Bound<'a> = (Option<StatValue>, Option<&'a ValueType>);
+
+fn bound(old: Bound<'_>, new: Bound<'_>, wanted: Ordering) -> Result<Option<StatValue>> {
+    let ((Some(a), a_type), (Some(b), b_type)) = (&old, &new) else {
+        return Ok(new.0.or(old.0));
+    };
+    // The merged record has one type for both.
+    if discriminant(a) != discriminant(b) {
+        return Err(changed_type(a, b));
+    }
+    let order = compare(&Scalar::of(a, *a_type)?, &Scalar::of(b, *b_type)?);
+    let order = order.ok_or_else(|| changed_type(a, b))?;
+    Ok(if order == wanted { old.0 } else { new.0 })
+}
+
+fn changed_type(a: &StatValue, b: &StatValue) -> Error {
+    Error::unsupported(format!("merging statistics of a column that changed its type, {a:?} and {b:?}"))
+        .with_hint("rebuild the index: drop it and create it again")
+}
+
+/// The order of Java's `compareTo`: strings by UTF-16 units, bytes as signed, floats with -0.0 below 0.0 and NaN on top.
+/// None between two types.
+fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
+    Some(match (a, b) {
+        (Scalar::Boolean(a), Scalar::Boolean(b)) => a.cmp(b),
+        (Scalar::Int(a), Scalar::Int(b)) | (Scalar::Date(a), Scalar::Date(b)) => a.cmp(b),
+        (Scalar::Long(a), Scalar::Long(b)) => a.cmp(b),
+        (Scalar::Float(a), Scalar::Float(b)) => java_float_order((*a).into(), (*b).into()),
+        (Scalar::Double(a), Scalar::Double(b)) => java_float_order(*a, *b),
+        (Scalar::String(a), Scalar::String(b)) | (Scalar::Uuid(a), Scalar::Uuid(b)) => {
+            a.encode_utf16().cmp(b.encode_utf16())
+        }
+        (Scalar::Bytes(a), Scalar::Bytes(b)) => {
+            a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()))
+        }
+        (Scalar::Decimal { unscaled: a, scale: s }, Scalar::Decimal { unscaled: b, scale: t }) if s == t => a.cmp(b),
+        (Scalar::Time(unit, a), Scalar::Time(other, b)) if unit == other => a.cmp(b),
+        (
+            Scalar::Timestamp { unit, utc, value: a },
+            Scalar::Timestamp { unit: other_unit, utc: other_utc, value: b },
+        ) if (unit, utc) == (other_unit, other_utc) => a.cmp(b),
+        _ => return None,
+    })
+}
+
+/// `Double.compareTo`: all NaN are equal.
+fn java_float_order(a: f64, b: f64) -> Ordering {
+    let canonical = |value: f64| if value.is_nan() { f64::NAN.abs() } else { value };
+    canonical(a).total_cmp(&canonical(b))
+}
