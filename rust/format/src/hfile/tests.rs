@@ -138,6 +138,123 @@ fn a_declared_size_is_limited() {
     assert_eq!((error.kind(), error.offset()), (ErrorKind::UnsupportedFeature, Some(0)));
 }
 
+/// A file of blocks in whatever order, each key its own value.
+fn assemble(blocks: &[&[&str]], entries: u64) -> Vec<u8> {
+    let (mut file, mut root) = (Vec::new(), Vec::new());
+    for keys in blocks {
+        let mut cells = Vec::new();
+        keys.iter().for_each(|key| cell::put_cell(&mut cells, key.as_bytes(), key.as_bytes()));
+        let start = file.len() as u64;
+        block::write(&mut file, BlockKind::Data, Codec::None, &cells, None).unwrap();
+        let mut first = Vec::new();
+        cell::put_key(&mut first, keys[0].as_bytes());
+        writer::put_root_entry(&mut root, &(start..file.len() as u64), &first).unwrap();
+    }
+    let mut trailer = Trailer::decode(&small(), small().len() as u64).unwrap();
+    trailer.load_on_open_offset = file.len() as u64;
+    (trailer.data_index_count, trailer.entry_count) = (blocks.len() as u32, entries);
+    block::write(&mut file, BlockKind::RootIndex, Codec::None, &root, None).unwrap();
+    block::write(&mut file, BlockKind::RootIndex, Codec::None, &[], None).unwrap();
+    block::write(&mut file, BlockKind::FileInfo, Codec::None, &FileInfo::default().encode(), None).unwrap();
+    file.extend_from_slice(&trailer.encode());
+    file
+}
+
+/// Java sorts strings by UTF-16 units: U+10000 before U+FFFF. Apache Hudi's log blocks come in that order.
+#[test]
+fn keys_in_the_order_of_java_are_found() {
+    let keys = ["a", "a\u{10000}", "a\u{10001}b", "a\u{e000}", "a\u{ffff}", "b", "\u{1f600}", "\u{ff01}"];
+    assert!(keys.is_sorted_by_key(|key| key.encode_utf16().collect::<Vec<_>>()) && !keys.is_sorted());
+    for length in 1..=keys.len() {
+        let blocks: Vec<&[&str]> = keys.chunks(length).collect();
+        let file = assemble(&blocks, keys.len() as u64);
+        let reader = Reader::open(&file).unwrap();
+        for key in keys {
+            assert_eq!(reader.get(key.as_bytes()).unwrap().as_deref(), Some(key.as_bytes()), "{length} a block");
+            let spans = [Span::Key(key.as_bytes())];
+            let index = &reader.layout().index;
+            let mut places = index.select(&spans).into_iter().map(|entry| entry.block.start);
+            let found = places.any(|start| {
+                let block = reader.layout().data_block(&file[start as usize..], start).unwrap();
+                block.for_lookups().unwrap().get(key.as_bytes()).is_some()
+            });
+            assert!(found, "{key} with {length} a block");
+        }
+        let count = |span| reader.select(span).map(Result::unwrap).count();
+        assert_eq!(count(Span::Prefix(b"a")), 5);
+        assert_eq!(count(Span::Prefix("a\u{e000}".as_bytes())), 1);
+        let from = Bound::Included("a\u{e000}".as_bytes());
+        assert_eq!(count(Span::Range(from, Bound::Unbounded)), 7);
+        assert_eq!(count(Span::Range(Bound::Unbounded, from)), 2);
+    }
+}
+
+/// As Apache Hudi 1.2.0 answers: the first of the last block that may begin with the key.
+#[test]
+fn of_equal_keys_the_first_in_the_block_counts() {
+    let file = assemble(&[&["a", "b", "b"], &["b", "c"]], 5);
+    let reader = Reader::open(&file).unwrap();
+    assert_eq!(reader.select(Span::Prefix(b"b")).count(), 3);
+    let starts: Vec<_> = reader.layout().index.select(&[Span::Key(b"b")]).iter().map(|e| e.block.start).collect();
+    assert_eq!(starts, [reader.layout().index.entries()[1].block.start]);
+}
+
+#[test]
+fn a_wrong_number_of_entries_is_damage() {
+    let file = assemble(&[&["a", "b"]], 3);
+    let error = rows(&Reader::open(&file).unwrap()).unwrap_err();
+    assert_eq!((error.kind(), error.message()), (ErrorKind::CorruptFile, "HFile declares 3 entries and holds 2"));
+}
+
+/// Else a small file could keep a reader busy for ever.
+#[test]
+fn index_entries_that_share_a_block_are_damage() {
+    let mut file = assemble(&[&["a"], &["b"], &["c"]], 3);
+    let index = Reader::open(&file).unwrap().layout().index.clone();
+    let second = &index.entries()[1].block;
+    let at = file.windows(8).rposition(|window| window == second.start.to_be_bytes()).unwrap();
+    file[at..at + 8].copy_from_slice(&0_u64.to_be_bytes());
+    let root = index.entries()[2].block.end as usize;
+    file[root + 24] = 0;
+    let error = Reader::open(&file).unwrap_err();
+    assert!(error.message().contains("names a block at 0.."), "{error}");
+}
+
+// Hadoop's numbers, and those of Protocol Buffers that release 1.1.1 wrote in their place.
+#[rstest]
+#[case(&[5], 3)]
+#[case(&[0x8f, 131], 129)]
+#[case(&[0x83, 0x01], 129)]
+#[case(&[0x8f, 0x01], 141)]
+#[case(&[0x8e, 0x01, 0x02], 256)]
+#[case(&[0x99, 0x01], 151)]
+fn lengths_of_index_keys_in_both_forms(#[case] length: &[u8], #[case] row: usize) {
+    let row = vec![b'k'; row];
+    let (place, size) = (7_u64.to_be_bytes(), 9_u32.to_be_bytes());
+    let root = [&place, &size[..], length, &(row.len() as u16).to_be_bytes(), &row].concat();
+    let index = Index::decode_root(&root, 0, 1, 1, 100).unwrap();
+    assert_eq!(index.entries(), [IndexEntry { block: 7..16, key: row }]);
+}
+
+#[test]
+fn codecs_that_need_hadoop_natively() {
+    let raw = b"some text, some text, some text".repeat(100);
+    let zstd = zstd::bulk::compress(&raw, 3).unwrap();
+    assert_eq!(Codec::Zstd.decompress(&zstd, raw.len(), Vec::new()).unwrap(), raw);
+    let mut bzip2 = Vec::new();
+    let mut stream = bzip2::read::BzEncoder::new(raw.as_slice(), bzip2::Compression::best());
+    std::io::Read::read_to_end(&mut stream, &mut bzip2).unwrap();
+    assert_eq!(Codec::Bzip2.decompress(&bzip2, raw.len(), Vec::new()).unwrap(), raw);
+    for (codec, bytes) in [(Codec::Zstd, &zstd), (Codec::Bzip2, &bzip2)] {
+        for wrong in [raw.len() - 1, raw.len() + 1] {
+            let decompressed = codec.decompress(bytes, wrong, Vec::new());
+            assert!(decompressed.is_err() || decompressed.unwrap().len() != wrong, "{codec:?} {wrong}");
+        }
+        assert!(codec.decompress(&bytes[..bytes.len() - 9], raw.len(), Vec::new()).is_err(), "{codec:?}");
+    }
+    assert_eq!(Codec::from_number(0).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+}
+
 fn key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..6),

@@ -205,7 +205,7 @@ impl Writer {
     }
 }
 
-fn put_root_entry(out: &mut Vec<u8>, place: &Range<u64>, key: &[u8]) -> Result<()> {
+pub(super) fn put_root_entry(out: &mut Vec<u8>, place: &Range<u64>, key: &[u8]) -> Result<()> {
     let size = i32::try_from(place.end - place.start);
     let size = size.map_err(|_| Error::unsupported("an HFile block of more than 2 GiB"))?;
     out.extend_from_slice(&place.start.to_be_bytes());
