@@ -1,6 +1,6 @@
 //! Every HFile of the golden tables: base files of their metadata tables, and HFile blocks of the logs.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod support;
 
@@ -53,6 +53,31 @@ fn what_is_decoded_encodes_and_decodes_again() {
             assert!(again.entries().map(Result::unwrap).eq(reader.entries().map(Result::unwrap)), "{}", file.place());
             assert_eq!(again.info().schema().unwrap(), reader.info().schema().unwrap());
             assert_eq!(again.meta_block("bloomFilter").unwrap(), reader.meta_block("bloomFilter").unwrap());
+        }
+    }
+}
+
+/// A file that is cut or has a byte changed is refused, or read as it was; where nothing verifies it, at least it is read
+/// to an end.
+#[test]
+fn damaged_files_are_refused_or_read() {
+    for hfile in golden_hfiles().into_iter().step_by(29) {
+        let file = &hfile.file;
+        let rows = |bytes: &[u8]| Reader::open(bytes)?.entries().collect::<Result<Vec<_>, _>>();
+        let whole = rows(&file.bytes).unwrap();
+        for cut in (0..file.bytes.len()).step_by(97) {
+            assert!(rows(&file.bytes[..cut]).is_err(), "{} cut at {cut}", file.place());
+        }
+        // Checksums come in the blocks of HBase alone.
+        let verified = file.bytes[24] == 2;
+        let mut damaged = file.bytes.clone();
+        for at in (0..file.bytes.len()).step_by(13) {
+            for bits in [0xff, 1 << (at % 8)] {
+                damaged[at] ^= bits;
+                let found = rows(&damaged);
+                assert!(!verified || found.is_err() || found.unwrap() == whole, "{} at {at}", file.place());
+                damaged[at] = file.bytes[at];
+            }
         }
     }
 }

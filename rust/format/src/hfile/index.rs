@@ -48,9 +48,8 @@ impl Index {
     /// Decodes the root. `end` is where the load-on-open section starts, behind all blocks.
     pub(super) fn decode_root(payload: &[u8], offset: u64, count: u32, levels: u32, end: u64) -> Result<Self> {
         let entries = read_root(payload, offset, count, row_of_entry)?;
-        let index = Self { levels, entries, end };
-        index.check(offset)?;
-        Ok(index)
+        check_places(&entries, end, offset)?;
+        Ok(Self { levels, entries, end })
     }
 
     pub fn entries(&self) -> &[IndexEntry] {
@@ -80,35 +79,29 @@ impl Index {
             index.entries.append(&mut read_lower(&block.payload, offset)?);
             last = offset;
         }
-        index.check(last)?;
+        check_places(&index.entries, self.end, last)?;
         Ok(index)
     }
+}
 
-    /// Blocks of one level lie behind one another. So the work of a reader is bounded by the size of the file.
-    fn check(&self, offset: u64) -> Result<()> {
-        let mut free = 0;
-        for IndexEntry { block, .. } in &self.entries {
-            if block.start < free || block.end > self.end {
-                let message =
-                    format!("HFile index names a block at {}..{}, not in {free}..{}", block.start, block.end, self.end);
-                return Err(Error::corrupt(message).at_offset(offset));
-            }
-            free = block.end;
+/// Blocks of one level lie behind one another. So the work of a reader is bounded by the size of the file.
+fn check_places(entries: &[IndexEntry], end: u64, offset: u64) -> Result<()> {
+    let mut free = 0;
+    for IndexEntry { block, .. } in entries {
+        if block.start < free || block.end > end {
+            let message = format!("HFile index names a block at {}..{}, not in {free}..{end}", block.start, block.end);
+            return Err(Error::corrupt(message).at_offset(offset));
         }
-        Ok(())
+        free = block.end;
     }
+    Ok(())
 }
 
 /// Names and places of the meta blocks.
 pub(super) fn read_meta_index(payload: &[u8], offset: u64, count: u32, end: u64) -> Result<Vec<IndexEntry>> {
     let entries = read_root(payload, offset, count, |key| Some(key.to_vec()))?;
-    match entries.iter().find(|entry| entry.block.end > end) {
-        Some(entry) => {
-            Err(Error::corrupt(format!("HFile meta block at {} is outside the file", entry.block.start))
-                .at_offset(offset))
-        }
-        None => Ok(entries),
-    }
+    check_places(&entries, end, offset)?;
+    Ok(entries)
 }
 
 type KeyOf = fn(&[u8]) -> Option<Vec<u8>>;

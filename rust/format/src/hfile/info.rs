@@ -33,7 +33,8 @@ impl FileInfo {
     /// Decodes the payload of a file info block, which starts at `offset` of the file.
     pub(super) fn decode(payload: &[u8], offset: u64) -> Result<Self> {
         let mut wire = Wire::new(payload, 0);
-        Self::read(&mut wire).map_err(|e| Error::corrupt("HFile file info is damaged").at_offset(offset).caused_by(e))
+        Self::read(&mut wire)
+            .map_err(|e| Error::new(e.kind(), "HFile file info cannot be decoded").at_offset(offset).caused_by(e))
     }
 
     fn read(wire: &mut Wire<'_>) -> Result<Self> {
@@ -41,24 +42,11 @@ impl FileInfo {
             return Err(Error::unsupported("HFile file info that is no Protocol Buffers message"));
         }
         let length = read_length(wire, "length of the file info")?;
-        let mut message = wire.slice(length, "file info")?;
-        let mut entries = Vec::new();
-        while !message.is_empty() {
-            let offset = message.offset();
-            let (tag, pair) = read_field(&mut message, "file info")?;
-            if tag != 1 {
-                return Err(Error::unsupported(format!("HFile file info field {tag} is unknown")));
-            }
-            let mut pair = Wire::new(pair.bytes("file info")?, offset);
-            let (mut key, mut value) = (Vec::new(), Vec::new());
-            while !pair.is_empty() {
-                match read_field(&mut pair, "entry of the file info")? {
-                    (1, bytes) => key = bytes.bytes("key of the file info")?.to_vec(),
-                    (2, bytes) => value = bytes.bytes("value of the file info")?.to_vec(),
-                    (other, _) => return Err(Error::unsupported(format!("field {other} of a file info entry"))),
-                }
-            }
-            entries.push((key, value));
+        let message = wire.slice(length, "file info")?;
+        // Counted first: an entry takes little in the file, so a vector that grows could take much more than it.
+        let mut entries = Vec::with_capacity(pairs(message.clone()).count());
+        for pair in pairs(message) {
+            entries.push(read_pair(pair?)?);
         }
         Ok(Self(entries))
     }
@@ -129,5 +117,38 @@ impl FileInfo {
             .map(|bytes| str::from_utf8(bytes))
             .transpose()
             .map_err(|e| Error::corrupt(format!("'{key}' in the file info of an HFile is no UTF-8")).caused_by(e))
+    }
+}
+
+/// The fields of the message, each a key with its value. Nothing follows an error.
+fn pairs(mut message: Wire<'_>) -> impl Iterator<Item = Result<Wire<'_>>> {
+    let mut failed = false;
+    std::iter::from_fn(move || {
+        if failed || message.is_empty() {
+            return None;
+        }
+        let offset = message.offset();
+        let pair = match read_field(&mut message, "file info") {
+            Ok((1, pair)) => pair.bytes("entry of the file info").map(|bytes| Wire::new(bytes, offset)),
+            Ok((tag, _)) => Err(Error::unsupported(format!("HFile file info field {tag} is unknown"))),
+            Err(e) => Err(e),
+        };
+        failed = pair.is_err();
+        Some(pair)
+    })
+}
+
+fn read_pair(mut pair: Wire<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+    let (mut key, mut value) = (None, None);
+    while !pair.is_empty() {
+        match read_field(&mut pair, "entry of the file info")? {
+            (1, bytes) => key = Some(bytes.bytes("key of the file info")?),
+            (2, bytes) => value = Some(bytes.bytes("value of the file info")?),
+            (other, _) => return Err(Error::unsupported(format!("field {other} of an HFile file info entry"))),
+        }
+    }
+    match (key, value) {
+        (Some(key), Some(value)) => Ok((key.to_vec(), value.to_vec())),
+        _ => Err(pair.corrupt("an entry of the file info without key or value")),
     }
 }

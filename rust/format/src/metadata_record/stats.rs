@@ -130,6 +130,8 @@ impl StatValue {
 }
 
 const ARRAY_WRAPPER: &str = "ArrayWrapper";
+/// A null takes one byte in the file and many in memory. No release has been seen to write an array.
+const MOST_ITEMS: usize = 16 << 10;
 
 /// The wrapper's one field is a union of null and an array; an absent array and an empty one mean the same.
 fn read_array(wire: &mut Wire<'_>, branches: &[Branch]) -> Result<Vec<Option<StatValue>>> {
@@ -140,6 +142,9 @@ fn read_array(wire: &mut Wire<'_>, branches: &[Branch]) -> Result<Vec<Option<Sta
         other => return Err(wire.corrupt(format!("an array statistic of the unknown branch {other}"))),
     }
     while let Some(count) = read_block(wire, "items of an array statistic")? {
+        if items.len() + count > MOST_ITEMS {
+            return Err(Error::unsupported(format!("a statistic of more than {MOST_ITEMS} values")));
+        }
         for _ in 0..count {
             items.push(StatValue::read(wire, branches)?);
         }
