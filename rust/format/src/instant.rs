@@ -11,6 +11,7 @@
 //! others (a)   T.a.requested           T.a.inflight           T.a                   T_C.a
 //! ```
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::{Error, Result};
@@ -35,10 +36,12 @@ pub enum Action {
     Restore,
     Savepoint,
     Indexing,
+    /// Kept in a folder of its own, `.hoodie/.schema`.
+    SchemaCommit,
 }
 
 impl Action {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Commit,
         Self::DeltaCommit,
         Self::ReplaceCommit,
@@ -50,6 +53,7 @@ impl Action {
         Self::Restore,
         Self::Savepoint,
         Self::Indexing,
+        Self::SchemaCommit,
     ];
 
     pub fn name(self) -> &'static str {
@@ -65,6 +69,7 @@ impl Action {
             Self::Restore => "restore",
             Self::Savepoint => "savepoint",
             Self::Indexing => "indexing",
+            Self::SchemaCommit => "schemacommit",
         }
     }
 
@@ -124,18 +129,21 @@ pub enum Layout {
     Two,
 }
 
-/// One file of the active timeline, parsed from its name.
+/// One file of the active timeline, parsed from its name. Files sort as instants do: by requested time, the action that
+/// it completes as, and state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstantFile {
     pub requested: String,
-    /// Only completed files of layout 2 have one in the name.
+    /// Only completed files of layout 2 have one in the name; without it, in a folder of layout 2, such a file is of
+    /// layout 1 still, and its content too.
     pub completed: Option<String>,
     pub action: Action,
     pub state: State,
 }
 
 impl InstantFile {
-    /// Parses a file name of the timeline folder; `None` for anything else (temporary files, folders, unknown actions).
+    /// Parses a file name of the timeline folder; `None` for what Apache Hudi does not list there (temporary files,
+    /// folders, unknown actions, states that an action does not have under its name).
     pub fn parse(name: &str) -> Option<Self> {
         let (times, rest) = name.split_once('.')?;
         let (requested, completed) = match times.split_once('_') {
@@ -147,12 +155,27 @@ impl InstantFile {
         }
         let (action, state) = match rest.split_once('.') {
             None if rest == "inflight" => (Action::Commit, State::Inflight),
-            None => (Action::parse(rest)?, State::Completed),
-            Some((action, "requested")) => (Action::parse(action)?, State::Requested),
-            Some((action, "inflight")) => (Action::parse(action)?, State::Inflight),
+            None => (Action::parse(rest).filter(|a| a.completes_as() == *a)?, State::Completed),
+            Some((action, "requested")) => {
+                (Action::parse(action).filter(|a| *a != Action::Savepoint)?, State::Requested)
+            }
+            Some((action, "inflight")) => (Action::parse(action).filter(|a| *a != Action::Commit)?, State::Inflight),
             Some(_) => return None,
         };
         Some(Self { requested: requested.to_owned(), completed: completed.map(str::to_owned), action, state })
+    }
+
+    /// The file name; what [`parse`](Self::parse) took.
+    pub fn name(&self) -> String {
+        let name = match self.state {
+            State::Requested => Self::requested(&self.requested, self.action),
+            State::Inflight => Self::inflight(&self.requested, self.action),
+            State::Completed => format!("{}.{}", self.requested, self.action.completes_as()),
+        };
+        match &self.completed {
+            Some(completed) => name.replacen('.', &format!("_{completed}."), 1),
+            None => name,
+        }
     }
 
     pub fn requested(time: &str, action: Action) -> String {
@@ -169,6 +192,23 @@ impl InstantFile {
     /// The completed file's name in layout 2.
     pub fn completed(time: &str, completed: &str, action: Action) -> String {
         format!("{time}_{completed}.{}", action.completes_as())
+    }
+
+    fn rank(&self) -> impl Ord {
+        let (action, completes_as) = (self.action.name(), self.action.completes_as().name());
+        (&self.requested, completes_as, self.state, action, &self.completed)
+    }
+}
+
+impl Ord for InstantFile {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for InstantFile {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -240,6 +280,24 @@ mod tests {
     #[case("1.deltacommit.inflight", "1", None, Action::DeltaCommit, State::Inflight)]
     #[case("1_2.replacecommit", "1", Some("2"), Action::ReplaceCommit, State::Completed)]
     #[case("1.commit", "1", None, Action::Commit, State::Completed)]
+    #[case("20150101000000.rollback", "20150101000000", None, Action::Rollback, State::Completed)]
+    #[case(
+        "20240101000000000001.deltacommit.requested",
+        "20240101000000000001",
+        None,
+        Action::DeltaCommit,
+        State::Requested
+    )]
+    #[case("00000000000000002_3.deltacommit", "00000000000000002", Some("3"), Action::DeltaCommit, State::Completed)]
+    #[case("1.clustering.inflight", "1", None, Action::Clustering, State::Inflight)]
+    #[case("1.compaction.requested", "1", None, Action::Compaction, State::Requested)]
+    #[case("1.logcompaction.inflight", "1", None, Action::LogCompaction, State::Inflight)]
+    #[case("1.savepoint.inflight", "1", None, Action::Savepoint, State::Inflight)]
+    #[case("1_2.savepoint", "1", Some("2"), Action::Savepoint, State::Completed)]
+    #[case("1.clean.requested", "1", None, Action::Clean, State::Requested)]
+    #[case("1.restore.inflight", "1", None, Action::Restore, State::Inflight)]
+    #[case("1_2.indexing", "1", Some("2"), Action::Indexing, State::Completed)]
+    #[case("1_2.schemacommit", "1", Some("2"), Action::SchemaCommit, State::Completed)]
     fn names(
         #[case] name: &str,
         #[case] t: &str,
@@ -248,6 +306,7 @@ mod tests {
         #[case] state: State,
     ) {
         let file = InstantFile::parse(name).unwrap();
+        assert_eq!(file.name(), name);
         assert_eq!(file, InstantFile { requested: t.to_owned(), completed: c.map(str::to_owned), action, state });
     }
 
@@ -258,9 +317,33 @@ mod tests {
     #[case(".commit")]
     #[case("1_.commit")]
     #[case("1.unknown")]
+    #[case("1.commit.inflight")]
+    #[case("1.savepoint.requested")]
+    #[case("1.compaction")]
+    #[case("1_2.clustering")]
+    #[case("1_2_3.commit")]
+    #[case("1a.commit")]
     #[case("")]
     fn other_files_are_not_instants(#[case] name: &str) {
         assert_eq!(InstantFile::parse(name), None);
+    }
+
+    /// Times compare as text: an instant of seconds comes before all milliseconds of its second, a suffixed one after.
+    #[test]
+    fn instants_sort_by_time_then_what_they_complete_as_then_state() {
+        let sorted = [
+            "00000000000000001_20260101000000009.deltacommit",
+            "20260101000000.commit",
+            "20260101000000000.compaction.requested",
+            "20260101000000000.inflight",
+            "20260101000000000_20260101000000005.commit",
+            "20260101000000000.deltacommit.requested",
+            "20260101000000000001.rollback",
+            "20260101000000001.commit.requested",
+        ];
+        let mut files: Vec<_> = sorted.iter().rev().filter_map(|name| InstantFile::parse(name)).collect();
+        files.sort();
+        assert_eq!(files.iter().map(InstantFile::name).collect::<Vec<_>>(), sorted);
     }
 
     #[test]
@@ -288,8 +371,26 @@ mod tests {
         }
 
         #[test]
-        fn any_name_parses_or_not(name in "\\PC*") {
-            let _ = InstantFile::parse(&name);
+        fn any_name_parses_and_prints_back_or_not(name in "[0-9]{1,3}(_[0-9]{1,2})?\\.[a-z]{1,14}(\\.[a-z]{1,9})?|\\PC*") {
+            if let Some(file) = InstantFile::parse(&name) {
+                prop_assert_eq!(file.name(), name);
+            }
+        }
+
+        #[test]
+        fn every_name_parses_back(time in "[0-9]{1,20}", completed in "[0-9]{17}", action in 0..Action::ALL.len()) {
+            let action = Action::ALL[action];
+            let names = [
+                InstantFile::requested(&time, action),
+                InstantFile::inflight(&time, action),
+                InstantFile::completed(&time, &completed, action),
+            ];
+            for (name, state) in names.iter().zip([State::Requested, State::Inflight, State::Completed]) {
+                match InstantFile::parse(name) {
+                    Some(file) => prop_assert_eq!((file.name(), file.state), (name.clone(), state)),
+                    None => prop_assert_eq!((action, state), (Action::Savepoint, State::Requested)),
+                }
+            }
         }
     }
 }

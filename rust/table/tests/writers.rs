@@ -280,9 +280,14 @@ fn a_repeated_compaction_of_another_engine_keeps_its_plan() {
     let timeline = ".hoodie/timeline";
     world.put(&format!("{timeline}/{LONG_AGO}.compaction.requested"), &CompactionPlan::default().encode().unwrap());
     let plan = RollbackPlan {
-        instant_to_rollback: Some(InstantInfo { commit_time: LONG_AGO.into(), action: "compaction".into() }),
+        instant_to_rollback: Some(InstantInfo {
+            commit_time: LONG_AGO.into(),
+            action: "compaction".into(),
+            ..Default::default()
+        }),
         rollback_requests: Some(Vec::new()),
         version: Some(1),
+        ..Default::default()
     };
     let rollback = format!("{timeline}/{}.rollback.requested", later(LONG_AGO));
     world.put(&rollback, &plan.encode().unwrap());

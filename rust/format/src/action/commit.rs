@@ -8,8 +8,10 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PayloadSchema, container};
-use crate::{Error, Result};
+use super::extra::{Extra, WriterSchema};
+use super::form::{Form, encode_as_read};
+use super::{json, lists};
+use crate::Result;
 
 /// `extraMetadata` key under which each commit stores the table's schema, without the meta columns.
 pub const SCHEMA_KEY: &str = "schema";
@@ -17,14 +19,15 @@ pub const SCHEMA_KEY: &str = "schema";
 /// `prevCommit` of a file that starts a file group: the text, not an absent value.
 pub const NO_PREVIOUS_COMMIT: &str = "null";
 
-static COMMIT: LazyLock<PayloadSchema> =
-    LazyLock::new(|| PayloadSchema::new(include_str!("schemas/HoodieCommitMetadata.avsc")));
-static REPLACE_COMMIT: LazyLock<PayloadSchema> =
-    LazyLock::new(|| PayloadSchema::new(include_str!("schemas/HoodieReplaceCommitMetadata.avsc")));
+const WHAT: &str = "commit metadata";
+
+static COMMIT: LazyLock<Form> = LazyLock::new(|| Form::new(include_str!("schemas/HoodieCommitMetadata.avsc")));
+static REPLACE_COMMIT: LazyLock<Form> =
+    LazyLock::new(|| Form::new(include_str!("schemas/HoodieReplaceCommitMetadata.avsc")));
 
 /// One file that a commit wrote. Field order is the order of the Avro schema.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "HoodieWriteStat", rename_all = "camelCase", default)]
+#[serde(rename = "HoodieWriteStat", rename_all = "camelCase")]
 pub struct WriteStat {
     pub file_id: Option<String>,
     pub path: Option<String>,
@@ -57,6 +60,8 @@ pub struct WriteStat {
     pub total_log_size_compacted: Option<i64>,
     pub temp_path: Option<String>,
     pub num_updates: Option<i64>,
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 impl WriteStat {
@@ -86,35 +91,32 @@ impl WriteStat {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "HoodieRuntimeStats", rename_all = "camelCase", default)]
+#[serde(rename = "HoodieRuntimeStats", rename_all = "camelCase")]
 pub struct RuntimeStats {
     pub total_scan_time: Option<i64>,
     pub total_create_time: Option<i64>,
     pub total_upsert_time: Option<i64>,
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// Commit metadata, plain or replacing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "HoodieReplaceCommitMetadata", rename_all = "camelCase", default)]
+#[serde(rename = "HoodieReplaceCommitMetadata", rename_all = "camelCase")]
 pub struct CommitMetadata {
+    #[serde(default, deserialize_with = "lists::by_partition")]
     pub partition_to_write_stats: Option<BTreeMap<String, Vec<WriteStat>>>,
     pub compacted: Option<bool>,
     pub extra_metadata: Option<BTreeMap<String, String>>,
+    /// Always null, as Apache Hudi writes it.
     pub version: Option<i32>,
     pub operation_type: Option<String>,
     /// Only in replace commits.
     pub partition_to_replace_file_ids: Option<BTreeMap<String, Vec<String>>>,
-}
-
-/// The record of a commit that replaces nothing: the encoder tells the two apart by name.
-#[derive(Serialize)]
-#[serde(rename = "HoodieCommitMetadata", rename_all = "camelCase")]
-struct PlainCommitMetadata {
-    partition_to_write_stats: Option<BTreeMap<String, Vec<WriteStat>>>,
-    compacted: Option<bool>,
-    extra_metadata: Option<BTreeMap<String, String>>,
-    version: Option<i32>,
-    operation_type: Option<String>,
+    #[serde(flatten)]
+    pub extra: Extra,
+    #[serde(skip)]
+    pub writer_schema: WriterSchema,
 }
 
 impl CommitMetadata {
@@ -122,24 +124,23 @@ impl CommitMetadata {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.first() {
             None => Ok(Self::default()),
-            Some(b'{') => serde_json::from_slice(bytes)
-                .map_err(|e| Error::corrupt("commit metadata is not the JSON of a commit").caused_by(e)),
-            Some(_) => container::decode(bytes, "commit metadata"),
+            Some(b'{') => json::decode(bytes, WHAT),
+            Some(_) => {
+                let (mut value, schema): (Self, _) = Form::decode(&[&COMMIT, &REPLACE_COMMIT], bytes, WHAT)?;
+                value.writer_schema = schema;
+                Ok(value)
+            }
         }
     }
 
-    /// Encodes for layout 2.
+    /// Encodes for layout 2: the bytes of Apache Hudi but for the order of maps and the sync marker. Members of a JSON
+    /// body that no release of layout 2 knows have no place there, and go as they go when Apache Hudi upgrades a table.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        if self.partition_to_replace_file_ids.is_some() {
-            return REPLACE_COMMIT.encode(self);
+        if let Some(schema) = self.writer_schema.text() {
+            return encode_as_read(self, schema, Self::decode);
         }
-        COMMIT.encode(&PlainCommitMetadata {
-            partition_to_write_stats: self.partition_to_write_stats.clone(),
-            compacted: self.compacted,
-            extra_metadata: self.extra_metadata.clone(),
-            version: self.version,
-            operation_type: self.operation_type.clone(),
-        })
+        let form = if self.partition_to_replace_file_ids.is_some() { &REPLACE_COMMIT } else { &COMMIT };
+        form.encode(self)
     }
 
     pub fn write_stats(&self) -> impl Iterator<Item = &WriteStat> {

@@ -1,47 +1,50 @@
 //! What timeline files hold: plans and metadata of each action.
 //!
-//! | file | record |
-//! |---|---|
-//! | commit, deltacommit, replacecommit: inflight and completed | [`CommitMetadata`] |
-//! | compaction, logcompaction: requested | [`CompactionPlan`] |
-//! | rollback: requested | [`RollbackPlan`] |
-//! | rollback: completed | [`RollbackMetadata`] |
-//! | clean: completed | [`CleanMetadata`] |
+//! | action | requested | inflight | completed |
+//! |---|---|---|---|
+//! | commit, deltacommit | empty | [`CommitMetadata`] | [`CommitMetadata`] |
+//! | replacecommit | [`RequestedReplaceMetadata`] | [`CommitMetadata`] | [`CommitMetadata`] |
+//! | clustering | [`RequestedReplaceMetadata`] | empty | [`CommitMetadata`] |
+//! | compaction, logcompaction | [`CompactionPlan`] | empty | [`CommitMetadata`] |
+//! | clean | [`CleanerPlan`] | empty or [`CleanerPlan`] | [`CleanMetadata`] |
+//! | rollback | [`RollbackPlan`] | empty | [`RollbackMetadata`] |
+//! | restore | [`RestorePlan`] | empty | [`RestoreMetadata`] |
+//! | savepoint | | empty | [`SavepointMetadata`] |
+//! | indexing | [`IndexPlan`] | empty | [`IndexCommitMetadata`] |
+//! | schemacommit | empty | empty | the history of schemas, JSON |
+//!
+//! An inflight commit holds the workload profile: statistics that say what is about to be written. Any of the files may
+//! be empty. Layout 1 has [`CommitMetadata`] as JSON, everything else is one Avro record in a container file.
+//!
+//! Files of other releases are read by the schema that they carry. Fields that we do not know are kept in `extra`, and
+//! the file's schema in `writer_schema`: written again, such a payload has lost nothing.
 
 mod clean;
+mod clustering;
 mod commit;
 mod compaction;
 mod container;
+pub(crate) mod datum;
+mod extra;
+mod form;
+mod indexing;
+mod json;
+mod lists;
+mod payload;
+mod restore;
 mod rollback;
+mod savepoint;
 
-use apache_avro::Schema;
-use serde::Serialize;
-
-use crate::{Error, Result};
-
-pub use clean::CleanMetadata;
+pub use clean::{ActionInstant, CleanFileInfo, CleanMetadata, CleanPartitionMetadata, CleanerPlan};
+pub use clustering::{ClusteringGroup, ClusteringPlan, ClusteringStrategy, RequestedReplaceMetadata, SliceInfo};
 pub use commit::{CommitMetadata, NO_PREVIOUS_COMMIT, RuntimeStats, SCHEMA_KEY, WriteStat};
 pub use compaction::{CompactionOperation, CompactionPlan, CompactionStrategy};
+pub use extra::{Extra, WriterSchema};
+pub use indexing::{IndexCommitMetadata, IndexPartitionInfo, IndexPlan};
+pub use payload::{Payload, to_json};
+pub use restore::{RestoreMetadata, RestorePlan};
 pub use rollback::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};
-
-/// The schema of one payload: its text as Apache Hudi writes it, and parsed.
-struct PayloadSchema {
-    text: &'static str,
-    parsed: std::result::Result<Schema, String>,
-}
-
-impl PayloadSchema {
-    fn new(text: &'static str) -> Self {
-        Self { text, parsed: Schema::parse_str(text).map_err(|e| e.to_string()) }
-    }
-
-    fn encode<T: Serialize>(&self, value: &T) -> Result<Vec<u8>> {
-        match &self.parsed {
-            Ok(schema) => container::encode(value, self.text, schema),
-            Err(e) => Err(Error::internal(format!("a built-in Avro schema does not parse: {e}"))),
-        }
-    }
-}
+pub use savepoint::{SavepointMetadata, SavepointPartitionMetadata};
 
 #[cfg(test)]
 mod tests;

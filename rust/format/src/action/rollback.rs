@@ -1,17 +1,11 @@
 //! What a rollback plans to delete, and what it deleted.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PayloadSchema, container};
-use crate::Result;
-
-static PLAN: LazyLock<PayloadSchema> =
-    LazyLock::new(|| PayloadSchema::new(include_str!("schemas/HoodieRollbackPlan.avsc")));
-static METADATA: LazyLock<PayloadSchema> =
-    LazyLock::new(|| PayloadSchema::new(include_str!("schemas/HoodieRollbackMetadata.avsc")));
+use super::extra::{Extra, WriterSchema};
+use super::form::{payload, version_1};
 
 /// Names an instant inside plans: its requested time and the action of its pending file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -19,67 +13,69 @@ static METADATA: LazyLock<PayloadSchema> =
 pub struct InstantInfo {
     pub commit_time: String,
     pub action: String,
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "HoodieRollbackRequest", rename_all = "camelCase", default)]
+#[serde(rename = "HoodieRollbackRequest", rename_all = "camelCase")]
 pub struct RollbackRequest {
     pub partition_path: String,
     pub file_id: Option<String>,
     pub latest_base_instant: Option<String>,
+    #[serde(default)]
     /// Absolute paths without a scheme.
     pub files_to_be_deleted: Vec<String>,
     pub log_blocks_to_be_deleted: Option<BTreeMap<String, i64>>,
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "HoodieRollbackPlan", rename_all = "camelCase", default)]
+#[serde(rename = "HoodieRollbackPlan", rename_all = "camelCase")]
 pub struct RollbackPlan {
     pub instant_to_rollback: Option<InstantInfo>,
     /// Spelled with a capital R in the schema.
     #[serde(rename = "RollbackRequests")]
     pub rollback_requests: Option<Vec<RollbackRequest>>,
+    #[serde(default = "version_1")]
     pub version: Option<i32>,
+    #[serde(flatten)]
+    pub extra: Extra,
+    #[serde(skip)]
+    pub writer_schema: WriterSchema,
 }
 
-impl RollbackPlan {
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        container::decode(bytes, "rollback plan")
-    }
-
-    pub fn encode(&self) -> Result<Vec<u8>> {
-        PLAN.encode(self)
-    }
-}
+payload!(RollbackPlan, "rollback plan", "HoodieRollbackPlan");
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "HoodieRollbackPartitionMetadata", rename_all = "camelCase", default)]
+#[serde(rename = "HoodieRollbackPartitionMetadata", rename_all = "camelCase")]
 pub struct RollbackPartitionMetadata {
     pub partition_path: String,
     pub success_delete_files: Vec<String>,
     pub failed_delete_files: Vec<String>,
     pub rollback_log_files: Option<BTreeMap<String, i64>>,
     pub log_files_from_failed_commit: Option<BTreeMap<String, i64>>,
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "HoodieRollbackMetadata", rename_all = "camelCase", default)]
+#[serde(rename = "HoodieRollbackMetadata", rename_all = "camelCase")]
 pub struct RollbackMetadata {
     pub start_rollback_time: String,
     pub time_taken_in_millis: i64,
     pub total_files_deleted: i32,
     pub commits_rollback: Vec<String>,
     pub partition_metadata: BTreeMap<String, RollbackPartitionMetadata>,
+    #[serde(default = "version_1")]
     pub version: Option<i32>,
+    #[serde(default)]
     pub instants_rollback: Vec<InstantInfo>,
+    #[serde(flatten)]
+    pub extra: Extra,
+    #[serde(skip)]
+    pub writer_schema: WriterSchema,
 }
 
-impl RollbackMetadata {
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        container::decode(bytes, "rollback metadata")
-    }
-
-    pub fn encode(&self) -> Result<Vec<u8>> {
-        METADATA.encode(self)
-    }
-}
+payload!(RollbackMetadata, "rollback metadata", "HoodieRollbackMetadata");

@@ -68,9 +68,11 @@ pub fn rollback(storage: &dyn Storage, context: &Context, config: &TableConfig, 
         instant_to_rollback: Some(InstantInfo {
             commit_time: victim.to_owned(),
             action: instant.action.name().to_owned(),
+            ..InstantInfo::default()
         }),
         rollback_requests: Some(marked.iter().map(|m| request(storage, victim, m)).collect()),
         version: Some(VERSION),
+        ..RollbackPlan::default()
     };
     timeline::request(storage, config, &time, Action::Rollback, &plan.encode()?)?;
     timeline::to_inflight(storage, config, &time, Action::Rollback, b"")?;
@@ -156,7 +158,12 @@ fn execute(
         commits_rollback: vec![victim.to_owned()],
         partition_metadata: partitions,
         version: Some(VERSION),
-        instants_rollback: vec![InstantInfo { commit_time: victim.to_owned(), action: action.to_owned() }],
+        instants_rollback: vec![InstantInfo {
+            commit_time: victim.to_owned(),
+            action: action.to_owned(),
+            ..InstantInfo::default()
+        }],
+        ..RollbackMetadata::default()
     };
     let completed = timeline::completion_time(context, config, &found, time)?;
     timeline::complete(storage, config, time, &completed, Action::Rollback, &metadata.encode()?)?;
@@ -185,6 +192,7 @@ fn request(storage: &dyn Storage, victim: &str, marked: &Marked) -> RollbackRequ
         latest_base_instant: Some(victim.to_owned()),
         files_to_be_deleted: vec![absolute(storage, &marked.path())],
         log_blocks_to_be_deleted: Some(BTreeMap::new()),
+        ..RollbackRequest::default()
     }
 }
 

@@ -389,9 +389,8 @@ impl Action {
             partition_to_write_stats: Some(by_partition),
             compacted: Some(false),
             extra_metadata: Some(extra),
-            version: None,
             operation_type: Some(self.operation_type().to_owned()),
-            partition_to_replace_file_ids: None,
+            ..CommitMetadata::default()
         }
     }
 

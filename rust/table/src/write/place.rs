@@ -154,8 +154,7 @@ pub(super) fn workload(action: &Action, tasks: &[PlacedTask]) -> CommitMetadata 
         partition_to_write_stats: Some(stats),
         compacted: Some(false),
         extra_metadata: Some(BTreeMap::new()),
-        version: None,
         operation_type: Some(action.operation_type().to_owned()),
-        partition_to_replace_file_ids: None,
+        ..CommitMetadata::default()
     }
 }

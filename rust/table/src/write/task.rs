@@ -355,6 +355,7 @@ impl Run<'_> {
                 total_scan_time: Some(0),
                 total_create_time: created,
                 total_upsert_time: upserted,
+                ..RuntimeStats::default()
             }),
             ..self.file_stat(name, written.bytes)
         }
@@ -375,6 +376,7 @@ impl Run<'_> {
                 total_scan_time: Some(0),
                 total_create_time: Some(0),
                 total_upsert_time: millis,
+                ..RuntimeStats::default()
             }),
             ..self.file_stat(name, written.bytes)
         }

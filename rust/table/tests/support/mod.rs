@@ -475,13 +475,18 @@ pub fn rollback_cut_off_by_another_engine(world: &World, time: &str, victim: &st
     let root = world.store.root();
     let root = root.split_once("://").map_or(root, |(_, path)| path);
     let plan = RollbackPlan {
-        instant_to_rollback: Some(InstantInfo { commit_time: victim.into(), action: "commit".into() }),
+        instant_to_rollback: Some(InstantInfo {
+            commit_time: victim.into(),
+            action: "commit".into(),
+            ..Default::default()
+        }),
         rollback_requests: Some(vec![RollbackRequest {
             partition_path: "A".into(),
             files_to_be_deleted: files.iter().map(|file| format!("{root}/{file}")).collect(),
             ..RollbackRequest::default()
         }]),
         version: Some(1),
+        ..Default::default()
     };
     world.put(&format!(".hoodie/timeline/{time}.rollback.requested"), &plan.encode().unwrap());
 }
