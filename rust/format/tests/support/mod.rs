@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use hudini_format::log::{BlockKind, Scanned, scan};
 
 /// A file of a golden table.
+#[derive(Clone)]
 pub(crate) struct File {
     pub(crate) case: String,
     /// From `table/` on.
@@ -27,10 +28,18 @@ impl File {
     }
 }
 
+fn cases() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/cases")
+}
+
+/// What a case says of itself.
+pub(crate) fn golden_case(case: &str) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(cases().join(case).join("case.json")).unwrap()).unwrap()
+}
+
 /// The files of all golden tables for whose path `wanted` holds.
 pub(crate) fn golden_files(wanted: impl Fn(&str) -> bool) -> Vec<File> {
-    let cases = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/cases");
-    let mut folders: Vec<_> = std::fs::read_dir(cases).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<_> = std::fs::read_dir(cases()).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
     folders.iter().flat_map(|folder| case_files(folder, &wanted)).collect()
 }

@@ -38,7 +38,7 @@ fn commits_round_trip() {
 #[test]
 fn the_header_shows_the_schema_text_of_apache_hudi() {
     let bytes = commit().encode().unwrap();
-    let text = include_str!("schemas/HoodieCommitMetadata.avsc");
+    let text = include_str!("../schemas/HoodieCommitMetadata.avsc");
     assert!(bytes.windows(text.len()).any(|w| w == text.as_bytes()));
     assert_eq!(bytes, commit().encode().unwrap(), "equal values make equal files");
 }
@@ -194,17 +194,23 @@ fn fields_that_a_file_lacks_take_the_defaults_of_the_schema() {
     let bare = |name: &str| container::write(&format!(r#"{{"type":"record","name":"{name}","fields":[]}}"#), b"");
     check(
         CompactionPlan::decode(&bare("HoodieCompactionPlan")).unwrap(),
-        include_str!("schemas/HoodieCompactionPlan.avsc"),
+        include_str!("../schemas/HoodieCompactionPlan.avsc"),
     );
     check(
         RequestedReplaceMetadata::decode(&bare("HoodieRequestedReplaceMetadata")).unwrap(),
-        include_str!("schemas/HoodieRequestedReplaceMetadata.avsc"),
+        include_str!("../schemas/HoodieRequestedReplaceMetadata.avsc"),
     );
-    check(RollbackPlan::decode(&bare("HoodieRollbackPlan")).unwrap(), include_str!("schemas/HoodieRollbackPlan.avsc"));
-    check(RestorePlan::decode(&bare("HoodieRestorePlan")).unwrap(), include_str!("schemas/HoodieRestorePlan.avsc"));
-    check(IndexPlan::decode(&bare("HoodieIndexPlan")).unwrap(), include_str!("schemas/HoodieIndexPlan.avsc"));
+    check(
+        RollbackPlan::decode(&bare("HoodieRollbackPlan")).unwrap(),
+        include_str!("../schemas/HoodieRollbackPlan.avsc"),
+    );
+    check(RestorePlan::decode(&bare("HoodieRestorePlan")).unwrap(), include_str!("../schemas/HoodieRestorePlan.avsc"));
+    check(IndexPlan::decode(&bare("HoodieIndexPlan")).unwrap(), include_str!("../schemas/HoodieIndexPlan.avsc"));
     check(
         IndexCommitMetadata::decode(&bare("HoodieIndexCommitMetadata")).unwrap(),
-        include_str!("schemas/HoodieIndexCommitMetadata.avsc"),
+        include_str!("../schemas/HoodieIndexCommitMetadata.avsc"),
     );
 }
+
+mod hostile;
+mod round_trips;
