@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use hudini_format::instant::{Action, InstantFile, State};
 use hudini_format::log::{BlockKind, HeaderKey, Scanned, avro_block, scan};
@@ -94,6 +96,9 @@ fn add_contents(bytes: &[u8], add: &mut impl FnMut(&'static str, Vec<u8>)) {
         let schema = block.headers.get(HeaderKey::Schema);
         if let Some(schema) = schema {
             add("schema", schema.into());
+        }
+        if let Some(positions) = block.headers.get(HeaderKey::RecordPositions) {
+            add("positions", STANDARD.decode(positions).unwrap_or_default());
         }
         match (block.kind, schema) {
             (BlockKind::Delete, _) => add("delete", block.content.to_vec()),

@@ -13,7 +13,7 @@ pub(super) const TARGET: Target = Target {
 
 fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let kind = if input.choice() % 2 == 0 { BloomKind::Simple } else { BloomKind::DynamicV0 };
+    let kind = if input.choice().is_multiple_of(2) { BloomKind::Simple } else { BloomKind::DynamicV0 };
     let bytes = input.rest();
     let Some(mut filter) = decode(bytes, |bytes| BloomFilter::parse(kind, bytes)) else { return };
     let written = filter.to_bytes();

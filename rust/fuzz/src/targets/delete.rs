@@ -18,7 +18,7 @@ pub(super) const TARGET: Target = Target {
 };
 
 /// The length of the records, which stands at 4.
-fn mend(bytes: &mut Vec<u8>) {
+fn mend(bytes: &mut [u8]) {
     let length = (bytes.len() as u32).saturating_sub(8);
     if let Some(slot) = bytes.get_mut(4..8) {
         slot.copy_from_slice(&length.to_be_bytes());

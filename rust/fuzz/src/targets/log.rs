@@ -26,9 +26,9 @@ pub(super) const TARGET: Target = Target {
 };
 
 fn run(bytes: &[u8]) {
-    let Some(found) = decode(bytes, |bytes| Ok(scan(bytes).collect::<Vec<_>>())) else { return };
+    decode(bytes, |bytes| Ok(scan(bytes).count()));
     let mut end = 0;
-    for item in found {
+    for item in scan(bytes) {
         match item {
             Ok(Scanned::Block(block)) => {
                 assert!(block.offset >= end, "a block at {} before {end}", block.offset);
@@ -82,8 +82,9 @@ fn read_rows(block: &BlockRef<'_>) {
 }
 
 /// Gives every stretch from one magic to the next the lengths that make it a whole block.
-fn mend(bytes: &mut Vec<u8>) {
-    let starts: Vec<usize> = bytes.windows(MAGIC.len()).enumerate().filter(|(_, w)| *w == MAGIC).map(|(i, _)| i).collect();
+fn mend(bytes: &mut [u8]) {
+    let starts: Vec<usize> =
+        bytes.windows(MAGIC.len()).enumerate().filter(|(_, w)| *w == MAGIC).map(|(i, _)| i).collect();
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
     for (start, end) in starts.iter().copied().zip(ends.collect::<Vec<_>>()) {
         mend_block(&mut bytes[start..end]);

@@ -9,6 +9,7 @@ mod instant;
 mod key;
 mod log;
 mod name;
+mod positions;
 mod properties;
 mod schema;
 
@@ -28,7 +29,7 @@ pub struct Target {
     /// What the format is spelled with, for mutations.
     pub words: &'static [&'static [u8]],
     /// Makes lengths and checksums right again after a mutation, where it can.
-    pub mend: fn(&mut Vec<u8>),
+    pub mend: fn(&mut [u8]),
 }
 
 /// All targets, by name.
@@ -42,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     key::TARGET,
     log::TARGET,
     name::TARGET,
+    positions::TARGET,
     properties::TARGET,
     schema::TARGET,
 ];
@@ -52,7 +54,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
 }
 
 /// For formats without lengths or checksums.
-fn nothing_to_mend(_: &mut Vec<u8>) {}
+fn nothing_to_mend(_: &mut [u8]) {}
 
 /// Decodes within the limit of memory.
 fn decode<'a, T>(bytes: &'a [u8], decode: impl FnOnce(&'a [u8]) -> Result<T>) -> Option<T> {
