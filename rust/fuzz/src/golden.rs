@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
+use hudini_format::hfile::{self, Codec, Span};
 use hudini_format::instant::{Action, InstantFile, State};
 use hudini_format::log::{BlockKind, HeaderKey, Scanned, avro_block, scan};
 
@@ -74,7 +75,23 @@ pub fn seeds(file: &TableFile) -> Vec<Seed> {
         add("log", file.bytes.clone());
         add_contents(&file.bytes, &mut add);
     }
+    if name.ends_with(".hfile") {
+        add_hfile(&file.bytes, &mut add);
+    }
     seeds
+}
+
+/// An HFile, and its entries without compression: damage then reaches the cells.
+fn add_hfile(bytes: &[u8], add: &mut impl FnMut(&'static str, Vec<u8>)) {
+    add("hfile", bytes.to_vec());
+    let plain = || -> hudini_format::Result<Vec<u8>> {
+        let mut writer = hfile::Writer::new(hfile::Options { codec: Codec::None, ..hfile::Options::default() })?;
+        hfile::Reader::open(bytes)?.visit(Span::All, |cell| writer.put(cell.key, cell.value))?;
+        writer.finish()
+    };
+    if let Ok(plain) = plain() {
+        add("hfile", plain);
+    }
 }
 
 /// The choice of the `action` target.
@@ -101,6 +118,7 @@ fn add_contents(bytes: &[u8], add: &mut impl FnMut(&'static str, Vec<u8>)) {
             add("positions", STANDARD.decode(positions).unwrap_or_default());
         }
         match (block.kind, schema) {
+            (BlockKind::HfileData, _) => add_hfile(block.content, add),
             (BlockKind::Delete, _) => add("delete", block.content.to_vec()),
             (BlockKind::AvroData | BlockKind::CdcData, Some(schema)) => {
                 let mut input = vec![0x55];

@@ -24,12 +24,30 @@ fn run(bytes: &[u8]) {
     let Some(schema) = decode(text.as_bytes(), |_| record.to_arrow()) else { return };
     let schema = Arc::new(schema);
     let datums: Vec<&[u8]> = std::iter::from_fn(|| input.frame()).collect();
-    let Some(rows) = decode(bytes, |_| read(&record, schema.clone(), &datums)) else { return };
+    // Rows that want a batch of their own take more memory than can be compared with others.
+    let Some(1) = decode(bytes, |_| stream(&record, schema.clone(), &datums)) else { return };
+    let rows = read(&record, schema, &datums).unwrap_or_else(|error| panic!("read before, and now: {error}"));
     assert_eq!(rows.num_rows(), datums.len());
     check_projection(&record, &rows, &datums, choice, bytes);
     check_encoding(&record, &rows);
 }
 
+/// Reads and drops. Gives the number of batches.
+fn stream(record: &Record, schema: SchemaRef, datums: &[&[u8]]) -> Result<usize> {
+    let mut decoder = RowDecoder::new(record, schema)?;
+    let mut batches = 1;
+    for datum in datums {
+        decoder.decode(datum)?;
+        if decoder.is_full() {
+            decoder.flush()?;
+            batches += 1;
+        }
+    }
+    decoder.flush()?;
+    Ok(batches)
+}
+
+/// Reads all rows as one batch.
 fn read(record: &Record, schema: SchemaRef, datums: &[&[u8]]) -> Result<RecordBatch> {
     let mut decoder = RowDecoder::new(record, schema)?;
     datums.iter().try_for_each(|datum| decoder.decode(datum))?;

@@ -5,6 +5,7 @@ mod avro;
 mod bloom;
 mod delete;
 mod hash;
+mod hfile;
 mod instant;
 mod key;
 mod log;
@@ -39,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     bloom::TARGET,
     delete::TARGET,
     hash::TARGET,
+    hfile::TARGET,
     instant::TARGET,
     key::TARGET,
     log::TARGET,
@@ -58,7 +60,12 @@ fn nothing_to_mend(_: &mut [u8]) {}
 
 /// Decodes within the limit of memory.
 fn decode<'a, T>(bytes: &'a [u8], decode: impl FnOnce(&'a [u8]) -> Result<T>) -> Option<T> {
-    match bounded(bytes.len(), 0, || decode(bytes)) {
+    decode_declared(bytes, 0, decode)
+}
+
+/// Decodes bytes that declare some uncompressed size within the limit of memory.
+fn decode_declared<'a, T>(bytes: &'a [u8], declared: usize, decode: impl FnOnce(&'a [u8]) -> Result<T>) -> Option<T> {
+    match bounded(bytes.len(), declared, || decode(bytes)) {
         Ok(value) => Some(value),
         Err(error) => {
             check_error(&error);
