@@ -42,7 +42,9 @@ class Read:
 
     @property
     def error(self) -> type[hudini.HudiniError]:
-        """A state that was cleaned away is one thing, a table that asks for the unknown another."""
+        """A state that was cleaned away is one thing, asking for the unknown another; damage says its own."""
+        if "error" in self.facts:
+            return getattr(hudini, self.facts["error"])
         return hudini.InstantCleaned if self.facts["query"] == "time_travel" else hudini.UnsupportedFeature
 
     @property

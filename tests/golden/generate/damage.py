@@ -62,16 +62,16 @@ TOLERATED: dict[str, Damage] = {
     "torn_in_header_then_good": joined(first=lambda block: block[: FIRST_KEY.stop + 6]),
     "together": joined(),
     "twice": last(lambda block: block + block),
-    "magic_inside_garbage": joined(GARBAGE + MAGIC + GARBAGE),
-}
-
-# What it refuses.
-REFUSED: dict[str, Damage] = {
-    "unknown_header_key": last(lambda block: put(block, FIRST_KEY, struct.pack(">i", 99))),
-    "unknown_log_version": last(lambda block: put(block, VERSION, struct.pack(">i", 9))),
     "negative_length": middle(lambda block: put(block, LENGTH, struct.pack(">q", -1))),
-    "no_magic": last(lambda block: GARBAGE + block),
     "cut_in_magic": last(lambda block: block[:3]),
     "only_magic": last(lambda block: block[: len(MAGIC)]),
     "cut_in_length": last(lambda block: block[: LENGTH.start + 4]),
+    "magic_inside_garbage": joined(GARBAGE + MAGIC + GARBAGE),
+}
+
+# What it refuses, and the class of error that is due for it.
+REFUSED: dict[str, tuple[Damage, str]] = {
+    "unknown_header_key": (last(lambda block: put(block, FIRST_KEY, struct.pack(">i", 99))), "UnsupportedFeature"),
+    "unknown_log_version": (last(lambda block: put(block, VERSION, struct.pack(">i", 9))), "UnsupportedFeature"),
+    "no_magic": (last(lambda block: GARBAGE + block), "CorruptFile"),
 }

@@ -238,18 +238,19 @@ class Table:
         if self.options[WRITE + "table.type"] == "MERGE_ON_READ":
             self.ask("read_optimized", "read_optimized")
         if time_travel:
-            for number in sorted({0, len(commits) // 2, len(commits) - 2} - {len(commits) - 1, -1}):
+            for number in sorted({0, len(commits) // 2} - {len(commits) - 1}):
                 requested, _, _ = commits[number]
                 self.ask(f"time_travel_{number}", "time_travel", as_of=requested)
         if incremental and len(commits) > 1:
-            self.ask_ranges()
+            self.ask_ranges(everything=False)
         if projection:
             self.ask("projection", columns=["id", "v"], filter="ts >= 2")
 
-    def ask_ranges(self, query: str = "incremental") -> None:
-        """Everything, the middle, and the tail of the timeline."""
+    def ask_ranges(self, query: str = "incremental", everything: bool = True) -> None:
+        """The whole timeline, its middle, and its tail."""
         completed = [completed for _, completed, _ in self.commits()]
-        self.ask(f"{query}_all", query, start="000")
+        if everything:
+            self.ask(f"{query}_all", query, start="000")
         if len(completed) > 2:
             self.ask(f"{query}_mid", query, start=completed[0], end=completed[-2])
         self.ask(f"{query}_tail", query, start=completed[-2])

@@ -17,7 +17,7 @@ NO_SMALL_FILES = {"hoodie.parquet.small.file.limit": "0"}
 
 @scene(
     "cow_nonpartitioned",
-    [V6, V8],
+    [V8],
     "cow nonpartitioned upsert delete",
     "Nonpartitioned table; the last upsert arrives with a smaller ordering value than stored.",
 )
@@ -32,7 +32,7 @@ def cow_nonpartitioned(t: Table) -> None:
 
 @scene(
     "mor_nonpartitioned",
-    [V6, V8],
+    [V8],
     "mor nonpartitioned multiple_logs",
     "Nonpartitioned merge-on-read table with several logs a slice.",
 )
@@ -123,7 +123,7 @@ def mor_rolled_back(t: Table) -> None:
 
 @scene(
     "cow_restored",
-    [V6, V8],
+    [V8],
     "cow savepoint restore",
     "Savepoint, two more upserts, restore to the savepoint, one more upsert.",
 )
@@ -168,7 +168,7 @@ def cow_savepoint_cleaned(t: Table) -> None:
     t.savepoint(first)
     for round in range(2, 7):
         t.upsert(range(round, 12, 3), ts=round, tag=f"r{round}-")
-    t.options["hoodie.clean.commits.retained"] = "1"
+    t.options |= {"hoodie.clean.commits.retained": "2", "hoodie.cleaner.commits.retained": "2"}
     with t.client() as client:
         client.clean()
     t.ask_usual(time_travel=False, incremental=False)
@@ -179,7 +179,7 @@ def cow_savepoint_cleaned(t: Table) -> None:
 
 @scene(
     "mor_cleaned",
-    [V6, V8, V9],
+    [V8, V9],
     "mor clean compaction",
     "Compactions make new slices, KEEP_LATEST_FILE_VERSIONS removes the old ones with their logs.",
 )

@@ -32,7 +32,7 @@ def mor_bucket_simple(t: Table) -> None:
 
 @scene(
     "mor_bucket_consistent",
-    [V6, V8],
+    [V8],
     "mor consistent_hashing log_only_file_groups",
     "Consistent-hashing bucket index, 4 initial buckets, upserts and a delete.",
 )
@@ -121,7 +121,7 @@ def mor_metadata_all_indexes(t: Table) -> None:
 
 @scene(
     "mor_record_index",
-    [V6, V8],
+    [V8],
     "mor record_index metadata_table",
     "Record index with inserts, updates, a delete, a move to another partition and a compaction.",
 )

@@ -104,13 +104,13 @@ def old_version(t: Table, version: str) -> None:
 
 
 journey(
-    "mor_v6_by_1.2",
+    "mor_by_1_2_v6",
     [(V9, lambda t: old_version(t, "6"))],
     "mor write_table_version rollback command_block",
     "Version 6 written by 1.2 itself, with a failed delta commit that was rolled back.",
 )
 journey(
-    "mor_v8_by_1.2",
+    "mor_by_1_2_v8",
     [(V9, lambda t: old_version(t, "8"))],
     "mor write_table_version rollback",
     "Version 8 written by 1.2 itself, with a failed delta commit that was rolled back.",

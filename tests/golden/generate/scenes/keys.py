@@ -37,7 +37,7 @@ def rounds(t: Table, row, schema: str, delete: bool = True) -> None:
 
 @scene(
     "mor_timestamp_keygen_millis",
-    [V6, V8, V9],
+    [V6, V9],
     "mor timestamp_keygen EPOCHMILLISECONDS nested_folders",
     "Partitions by the day of a time in milliseconds, as folders inside folders (yyyy/MM/dd), also before 1970.",
 )
@@ -90,7 +90,7 @@ def cow_timestamp_keygen_scalar(t: Table) -> None:
 
 @scene(
     "cow_timestamp_keygen_datestring_formats",
-    [V6, V8, V9],
+    [V6, V9],
     "cow timestamp_keygen DATE_STRING several_input_formats",
     "Partitions by the day of a text in one of two formats, with an offset from UTC in one of them.",
 )
@@ -115,7 +115,7 @@ def cow_timestamp_keygen_datestring_formats(t: Table) -> None:
 
 @scene(
     "mor_custom_keygen",
-    [V6, V8, V9],
+    [V6, V9],
     "mor custom_keygen complex_key hive_style_partitioning",
     "CustomKeyGenerator: two key fields, partitions by city (simple) and ev (milliseconds to yyyyMMdd), hive style.",
 )
@@ -150,7 +150,7 @@ def cow_custom_keygen_nonpartitioned(t: Table) -> None:
 
 @scene(
     "mor_complex_keygen_multi_partition",
-    [V6, V8, V9],
+    [V8, V9],
     "mor complex_key multi_field_partition key_types",
     "ComplexKeyGenerator with keys of int and date, partitions by an int, a boolean and a date.",
 )
@@ -176,16 +176,30 @@ def mor_complex_keygen_multi_partition(t: Table) -> None:
 
 @scene(
     "cow_global_delete_keygen",
-    [V8, V9],
-    "cow global_delete global_simple_index",
-    "Rows deleted by key alone, in whatever partition they are: GlobalDeleteKeyGenerator on a global index.",
+    [V9],
+    "cow global_delete_keygen complex_key nonpartitioned",
+    "GlobalDeleteKeyGenerator with two key fields: no row has a partition, whatever its columns say.",
 )
 def cow_global_delete_keygen(t: Table) -> None:
-    t.begin("cow", options={"hoodie.index.type": "GLOBAL_SIMPLE"})
+    t.begin("cow", options=generator("GlobalDeleteKeyGenerator", "id,no", ""))
+    rounds(
+        t,
+        lambda n, ts, tag: (f"k{n % 5}", n, f"{tag}{n}", ts, ("sf", "la")[n % 2]),
+        "id string, no int, name string, ts bigint, city string",
+    )
+
+
+@scene(
+    "mor_global_index",
+    [V9],
+    "mor global_simple_index partition_change",
+    "A global index: rows deleted by key alone, and rows that an update moved to another partition.",
+)
+def mor_global_index(t: Table) -> None:
+    t.begin("mor", options={"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.simple.index.update.partition.path": "true"})
     t.insert(range(24))
-    t.upsert(range(0, 24, 3), ts=2)
-    keys = [(f"k{n:05d}", None, None, 3, "nowhere") for n in range(1, 24, 5)]
-    t.write(keys, "delete", options={WRITE + "keygenerator.class": KEYGEN + "GlobalDeleteKeyGenerator"})
+    t.write([(f"k{n:05d}", f"moved{n}", 1.0, 2, "oslo") for n in range(0, 24, 5)])
+    t.write([(f"k{n:05d}", None, None, 3, "nowhere") for n in range(1, 24, 6)], "delete")
     t.ask_usual(incremental=False)
 
 
@@ -210,7 +224,7 @@ def mor_keyless(t: Table) -> None:
 
 @scene(
     "cow_virtual_keys_complex",
-    [V6, V8, V9],
+    [V6, V9],
     "cow virtual_keys complex_key populate_meta_fields_false",
     "No meta columns, ComplexKeyGenerator with two key fields and a partition field.",
 )
@@ -221,7 +235,7 @@ def cow_virtual_keys_complex(t: Table) -> None:
 
 @scene(
     "cow_virtual_keys_nonpartitioned",
-    [V6, V8, V9],
+    [V9],
     "cow virtual_keys nonpartitioned populate_meta_fields_false",
     "No meta columns and no partitions.",
 )
@@ -232,36 +246,12 @@ def cow_virtual_keys_nonpartitioned(t: Table) -> None:
 
 @scene(
     "mor_virtual_keys",
-    [V6, V8],
+    [V8],
     "mor virtual_keys nonpartitioned populate_meta_fields_false",
     "A merge-on-read table without meta columns, one key field, with updates and deletes in logs.",
 )
 def mor_virtual_keys(t: Table) -> None:
     t.begin("mor", partitioned=False, options=VIRTUAL)
-    virtual(t)
-
-
-@scene(
-    "cow_virtual_keys_timestamp",
-    [V9],
-    "cow virtual_keys timestamp_keygen populate_meta_fields_false",
-    "No meta columns, partitions by the day of a time in milliseconds.",
-)
-def cow_virtual_keys_timestamp(t: Table) -> None:
-    t.begin("cow", options=generator("TimestampBasedKeyGenerator", "id", "ev") | VIRTUAL)
-    t.options |= timestamps(t, timestamp_type="EPOCHMILLISECONDS", output_dateformat="yyyyMMdd", timezone="UTC")
-    virtual(t)
-
-
-@scene(
-    "cow_virtual_keys_custom",
-    [V9],
-    "cow virtual_keys custom_keygen populate_meta_fields_false",
-    "No meta columns, CustomKeyGenerator with a simple and a timestamp partition field.",
-)
-def cow_virtual_keys_custom(t: Table) -> None:
-    t.begin("cow", options=generator("CustomKeyGenerator", "id", "city:simple,ev:timestamp") | VIRTUAL)
-    t.options |= timestamps(t, timestamp_type="EPOCHMILLISECONDS", output_dateformat="yyyyMMdd", timezone="UTC")
     virtual(t)
 
 
@@ -282,7 +272,7 @@ def virtual(t: Table) -> None:
 
 @scene(
     "mor_drop_partition_columns",
-    [V8, V9],
+    [V9],
     "mor drop_partition_columns hive_style_partitioning",
     "Drop of partition columns on a merge-on-read table: base files and logs lack the column.",
 )

@@ -78,7 +78,7 @@ def mor_event_time_late_deletes(t: Table) -> None:
 
 @scene(
     "cow_soft_delete",
-    [V6, V8],
+    [V8],
     "cow _hoodie_is_deleted",
     "Deletes by a marker column on a copy-on-write table: by smaller, equal and greater ordering values.",
 )

@@ -26,7 +26,7 @@ def cow_pending_clustering(t: Table) -> None:
 
 @scene(
     "cow_pending_clean",
-    [V6, V8, V9],
+    [V8, V9],
     "cow clean pending",
     "A clean planned and not done: every slice is still there.",
 )
@@ -106,7 +106,7 @@ def pending(t: Table) -> str:
 
 @scene(
     "cow_markers_left",
-    [V6, V8, V9],
+    [V8, V9],
     "cow inflight_commit markers direct_markers",
     "A failed commit with its files and direct markers still there: none of its rows may be seen.",
 )
@@ -157,7 +157,7 @@ def mor_two_writers(t: Table) -> None:
 
 @scene(
     "cow_empty_commits",
-    [V6, V8, V9],
+    [V8, V9],
     "cow empty_commit",
     "Writes that changed nothing: an empty insert and a delete of keys that are not there.",
 )

@@ -70,7 +70,7 @@ def all_types(t: Table, kind: str) -> None:
 
 @scene(
     "cow_types_all",
-    [V6, V8],
+    [V8],
     "cow types decimal timestamp binary nested nulls nan",
     "Types with nulls, empty values, NaN and infinities, decimals of 4 to 38 digits, maps of structs, old dates.",
 )
@@ -80,7 +80,7 @@ def cow_types_all(t: Table) -> None:
 
 @scene(
     "mor_types_all",
-    [V6, V8],
+    [V6],
     "mor types decimal timestamp binary nested nulls nan",
     "The types of cow_types_all in base files and logs.",
 )
@@ -154,7 +154,7 @@ def add_columns(t: Table, kind: str) -> None:
 
 @scene(
     "cow_evolve_add_column",
-    [V6, V8],
+    [V6],
     "cow schema_evolution add_column",
     "Added columns (a string and a struct), old files without them; then an old-schema batch with reconcile.",
 )
@@ -164,7 +164,7 @@ def cow_evolve_add_column(t: Table) -> None:
 
 @scene(
     "mor_evolve_add_column",
-    [V6, V8],
+    [V8],
     "mor schema_evolution add_column",
     "Columns added in logs over base files and logs without them; then an old-schema batch with reconcile.",
 )
@@ -186,7 +186,7 @@ def promote(t: Table, kind: str) -> None:
 
 @scene(
     "cow_evolve_promote",
-    [V6, V8],
+    [V8],
     "cow schema_evolution type_promotion",
     "int to long, float to double, long to double, int to double: new files beside files of the old types.",
 )
@@ -196,7 +196,7 @@ def cow_evolve_promote(t: Table) -> None:
 
 @scene(
     "mor_evolve_promote",
-    [V6, V8, V9],
+    [V6, V9],
     "mor schema_evolution type_promotion",
     "int to long, float to double, long to double, int to double: logs of the new types over files of the old.",
 )
