@@ -5,14 +5,15 @@
 //! | 1 | gzip | one member; more are read |
 //! | 2 | none | the bytes themselves |
 //! | 3, 4 | Snappy, LZ4 | Hadoop's framing: runs of { i32 raw bytes, chunks of { i32 bytes, chunk } } |
-//! | 5, 6 | bzip2, Zstandard | one stream or frame; more are read |
+//! | 5, 6 | bzip2, Zstandard | one stream; one frame, more are read |
 //! | 0 | LZO | refused: no free decoder writes what Hadoop wrote |
 //!
 //! Hudi writes gzip unless `hoodie.hfile.compression.algorithm` says otherwise. Only releases up to 1.0, by way of HBase,
 //! write and read more than gzip and none.
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 
+use bzip2::bufread::BzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
@@ -91,7 +92,7 @@ impl Codec {
             }
             Self::Bzip2 => {
                 out.reserve_exact(raw.min(bytes.len().saturating_mul(FIRST_EXPANSION).saturating_add(SLACK)));
-                fill(bzip2::bufread::MultiBzDecoder::new(bytes), raw, &mut out).map_err(|e| self.broken(e))?;
+                fill(BzDecoder::new(bzip2_of_its_size(bytes, raw)), raw, &mut out).map_err(|e| self.broken(e))?;
             }
             Self::Zstd => {
                 // In one go the output serves as the window; a stream would allocate the window that the frame asks for.
@@ -143,6 +144,19 @@ fn fill(mut stream: impl Read, raw: usize, out: &mut Vec<u8>) -> std::io::Result
         0 => Ok(()),
         _ => Err(std::io::Error::other("the data is longer than declared")),
     }
+}
+
+/// The level in the head of a stream says only how much memory its decoder sets aside, usually nearly 4 MB. So it is
+/// lowered to what the declared size can need; runs of four equal bytes take five.
+fn bzip2_of_its_size(bytes: &[u8], raw: usize) -> impl BufRead {
+    const LEVEL_BYTES: usize = 100_000;
+    let needed = u8::try_from(raw / 4 * 5 / LEVEL_BYTES + 1).unwrap_or(u8::MAX);
+    let digit = b'0' + needed.min(9);
+    let (head, rest) = match bytes {
+        [b'B', b'Z', b'h', level @ b'1'..=b'9', rest @ ..] => ([b'B', b'Z', b'h', digit.min(*level)], rest),
+        _ => ([0; 4], bytes),
+    };
+    std::io::Cursor::new(head).chain(rest)
 }
 
 /// Hadoop's block streams: each run says how many bytes come out of its chunks together.

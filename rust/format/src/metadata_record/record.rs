@@ -101,7 +101,7 @@ impl MetadataRecord {
         match next() {
             Datum::String("") => {}
             Datum::String(own) if own == key => {}
-            other => return Err(Error::corrupt(format!("a metadata record of another key, {other:?}"))),
+            _ => return Err(Error::corrupt("a metadata record that names another key")),
         }
         let Datum::Int(number) = next() else { return Err(Error::corrupt("a metadata record without type")) };
         let mut parts = [next(), next(), next(), next(), next()];

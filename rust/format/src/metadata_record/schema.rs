@@ -18,7 +18,7 @@ pub const SCHEMA_V8: &str = include_str!("schemas/v8.avsc");
 /// The schema text of releases 1.1 and 1.2, to the letter; for tables of version 9.
 pub const SCHEMA_V9: &str = include_str!("schemas/v9.avsc");
 
-/// The meta columns of every Hudi schema, in front of the record's own fields.
+/// How many of the fields are the meta columns of every Hudi schema.
 pub(super) const META_COLUMNS: usize = 5;
 
 const FILE_INFO: &[(&str, Type)] = &[("size", Type::Long), ("isDeleted", Type::Boolean)];
@@ -50,7 +50,7 @@ const RECORD_INDEX: &[(&str, Type)] = &[
 ];
 const SECONDARY_INDEX: &[(&str, Type)] = &[("isDeleted", Type::Boolean)];
 
-/// The fields of `HoodieMetadataRecord` behind the meta columns.
+/// The fields of `HoodieMetadataRecord`, the meta columns in front.
 const METADATA_RECORD: &[(&str, Type)] = &[
     ("_hoodie_commit_time", Type::String),
     ("_hoodie_commit_seqno", Type::String),
