@@ -1,15 +1,16 @@
 //! Bloom filters of record keys in base file footers, and the names of the footer entries.
 //!
 //! ```text
-//! simple       i32 -1 | i32 hashes | u8 1 (Murmur) | i32 bits | ceil(bits/8) bytes     bit i: byte i/8, 1 << i%8
-//! DYNAMIC_V0   i32 -1 | i32 hashes | u8 1 | i32 bits
+//! simple       i32 -1 | i32 hashes | u8 hash | i32 bits | ceil(bits/8) bytes          bit i: byte i/8, 1 << i%8
+//! DYNAMIC_V0   i32 -1 | i32 hashes | u8 hash | i32 bits
 //!              | i32 row capacity | i32 keys in the last row | i32 rows | rows × simple
 //! footer       Base64 of either; which one it is stands in another footer entry
 //! bits         ceil(n · -ln(p) / ln(2)²)        hashes   ceil(ln(2) · bits / n)
-//! position i   |mᵢ % bits|, m₁ = murmur(key, 0), mᵢ₊₁ = murmur(key, mᵢ)
+//! hash         1: Murmur, with which all are written; 0: Jenkins
+//! position i   |hᵢ % bits|, h₁ = hash(key, 0), hᵢ₊₁ = hash(key, hᵢ)
 //! ```
 //!
-//! All integers are big-endian. A dynamic filter starts a row when the last one is full, until its rows hold the allowed
+//! All integers are big-endian. Before there were versions a filter began with its hashes, and was Jenkins'. A dynamic filter starts a row when the last one is full, until its rows hold the allowed
 //! number of entries; then keys go round the rows and false positives grow. Of that state only the rows are stored.
 
 use std::f64::consts::LN_2;
@@ -17,7 +18,7 @@ use std::f64::consts::LN_2;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::hash::hadoop_murmur2;
+use crate::hash::{hadoop_jenkins, hadoop_murmur2};
 use crate::wire::Reader;
 use crate::{Error, Result};
 
@@ -41,11 +42,10 @@ pub const DEFAULT_MAX_ENTRIES: u32 = 100_000;
 
 /// Stands where releases before all others wrote the number of hashes.
 const VERSION: i32 = -1;
-const MURMUR: u8 = 1;
 /// A false-positive rate of 10⁻³⁰⁰ asks for a thousand hashes; a larger number is damage that would only burn time.
 const MAX_HASHES: u32 = 4096;
-/// Least bytes of a simple filter.
-const ROW_HEADER: usize = 4 + 4 + 1 + 4;
+/// Least bytes of a simple filter: one without a version and without bits.
+const ROW_HEADER: usize = 4 + 4;
 
 /// How a filter is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,11 +72,35 @@ impl BloomKind {
     }
 }
 
-/// Size of a row, shared by all rows of a filter.
+/// How keys are hashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyHash {
+    Jenkins,
+    Murmur,
+}
+
+impl KeyHash {
+    fn code(self) -> u8 {
+        match self {
+            Self::Jenkins => 0,
+            Self::Murmur => 1,
+        }
+    }
+
+    fn of(self, key: &str, seed: i32) -> i32 {
+        match self {
+            Self::Jenkins => hadoop_jenkins(key.as_bytes(), seed),
+            Self::Murmur => hadoop_murmur2(key.as_bytes(), seed),
+        }
+    }
+}
+
+/// Size of a row and hash of its keys, shared by all rows of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     hashes: u32,
     bits: u32,
+    hash: KeyHash,
 }
 
 impl Shape {
@@ -90,7 +114,7 @@ impl Shape {
             );
         }
         let hashes = (LN_2 * bits / f64::from(entries)).ceil();
-        Ok(Self { hashes: hashes as u32, bits: bits as u32 })
+        Ok(Self { hashes: hashes as u32, bits: bits as u32, hash: KeyHash::Murmur })
     }
 
     fn row_bytes(self) -> usize {
@@ -100,9 +124,7 @@ impl Shape {
     /// Byte and mask of each position of a key.
     fn positions(self, key: &str) -> impl Iterator<Item = (usize, u8)> {
         let bits = i64::from(self.bits);
-        let hashes = std::iter::successors(Some(hadoop_murmur2(key.as_bytes(), 0)), move |seed| {
-            Some(hadoop_murmur2(key.as_bytes(), *seed))
-        });
+        let hashes = std::iter::successors(Some(self.hash.of(key, 0)), move |seed| Some(self.hash.of(key, *seed)));
         hashes.take(self.hashes as usize).map(move |hash| {
             let bit = (i64::from(hash) % bits).unsigned_abs();
             ((bit / 8) as usize, 1 << (bit % 8))
@@ -112,26 +134,27 @@ impl Shape {
     fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let offset = reader.offset();
         let version = reader.i32("bloom filter version")?;
-        if version != VERSION {
-            return Err(Error::unsupported(format!("bloom filter version {version}")).at_offset(offset));
-        }
-        let hashes = reader.count("number of hashes")? as u32;
-        let hash = reader.u8("hash type")?;
-        if hash != MURMUR {
-            return Err(Error::unsupported(format!("bloom filter hash {hash}, only {MURMUR} (Murmur) is known"))
-                .at_offset(offset));
-        }
+        let (hashes, hash) = match version {
+            VERSION => (reader.count("number of hashes")? as u32, reader.u8("hash type")?),
+            hashes if hashes > 0 => (hashes.unsigned_abs(), KeyHash::Jenkins.code()),
+            _ => return Err(Error::unsupported(format!("bloom filter version {version}")).at_offset(offset)),
+        };
+        let known = [KeyHash::Jenkins, KeyHash::Murmur].into_iter().find(|known| known.code() == hash);
+        let hash = known.ok_or_else(|| {
+            Error::unsupported(format!("bloom filter hash {hash}, neither 0 (Jenkins) nor 1 (Murmur)"))
+                .at_offset(offset)
+        })?;
         let bits = reader.count("number of bits")? as u32;
         if bits == 0 || hashes == 0 || hashes > MAX_HASHES {
             return Err(Error::corrupt(format!("bloom filter of {bits} bits and {hashes} hashes")).at_offset(offset));
         }
-        Ok(Self { hashes, bits })
+        Ok(Self { hashes, bits, hash })
     }
 
     fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&VERSION.to_be_bytes());
         out.extend_from_slice(&self.hashes.to_be_bytes());
-        out.push(MURMUR);
+        out.push(self.hash.code());
         out.extend_from_slice(&self.bits.to_be_bytes());
     }
 }
@@ -242,8 +265,8 @@ impl BloomFilter {
     pub fn parse(kind: BloomKind, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes, 0);
         let shape = Shape::parse(&mut reader)?;
-        match kind {
-            BloomKind::Simple => Ok(Self { shape, rows: vec![read_row(&mut reader, shape)?], growth: None }),
+        let filter = match kind {
+            BloomKind::Simple => Self { shape, rows: vec![read_row(&mut reader, shape)?], growth: None },
             BloomKind::DynamicV0 => {
                 let row_capacity = reader.count("capacity of a row")? as u32;
                 let row_keys = reader.count("keys in the last row")? as u32;
@@ -252,9 +275,13 @@ impl BloomFilter {
                     return Err(reader.corrupt(format!("{rows} bloom filter rows in {} bytes", reader.left())));
                 }
                 let rows = (0..rows).map(|_| read_inner_row(&mut reader, shape)).collect::<Result<_>>()?;
-                Ok(Self { shape, rows, growth: Some(Growth { row_capacity, row_keys, max_entries: 0, turn: None }) })
+                Self { shape, rows, growth: Some(Growth { row_capacity, row_keys, max_entries: 0, turn: None }) }
             }
+        };
+        if !reader.is_empty() {
+            return Err(reader.corrupt(format!("{} bytes behind the rows of a bloom filter", reader.left())));
         }
+        Ok(filter)
     }
 
     /// The bytes behind the footer text.

@@ -10,6 +10,7 @@ pub mod hash;
 pub mod hfile;
 pub mod history;
 pub mod instant;
+mod json;
 pub mod key;
 pub mod log;
 pub mod metadata_record;

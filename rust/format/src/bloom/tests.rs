@@ -29,6 +29,50 @@ fn dynamic_filters_grow_like_java(#[case] keys: usize, #[case] text: &str) {
     assert_eq!(read.contains("absent"), filter.contains("absent"));
 }
 
+// Entries, rate, most entries, keys k0, k1, …; length and CRC-32 of the text, and again after reading it back and adding
+// z0 to z19: all by BloomFilterFactory of Apache Hudi 1.2.0.
+#[rstest]
+#[case(4, 0.1, 10, 25, 100, [329_816_874, 3_858_119_119])]
+#[case(4, 0.1, 10, 11, 100, [2_838_542_997, 2_417_163_591])]
+#[case(4, 0.1, 0, 9, 56, [2_868_040_465, 3_743_590_414])]
+#[case(1, 0.5, 3, 10, 92, [2_044_533_326, 3_090_955_567])]
+#[case(5, 0.01, 12, 40, 112, [3_515_835_701, 1_598_230_041])]
+#[case(100, 1e-3, 250, 600, 808, [2_741_953_105, 3_212_333_646])]
+#[case(3, 0.1, 9, 30, 96, [2_007_708_757, 3_551_928_164])]
+fn dynamic_filters_fill_like_java(
+    #[case] entries: u32,
+    #[case] rate: f64,
+    #[case] most: u32,
+    #[case] keys: usize,
+    #[case] length: usize,
+    #[case] crcs: [u32; 2],
+) {
+    let mut filter = BloomFilter::dynamic(entries, rate, most).unwrap();
+    (0..keys).for_each(|i| filter.add(&format!("k{i}")));
+    let text = filter.to_text();
+    let mut read = BloomFilter::from_text(BloomKind::DynamicV0, &text).unwrap();
+    (0..20).for_each(|i| read.add(&format!("z{i}")));
+    let longer = read.to_text();
+    assert_eq!([text.len(), longer.len()], [length; 2]);
+    assert_eq!([text, longer].map(|text| crc32fast::hash(text.as_bytes())), crcs);
+}
+
+/// Random bits, and which of k0 to k63 the same class finds in them.
+#[test]
+fn filters_by_the_older_hash() {
+    let text = "/////wAAAAMAAAADIJkXD7sYNHejWpTJvzkLdwIJ0ypZXUqYfUH0s+WSRxq+BRlLtV3Ks5EAFhdaoUfh8+mO6B7ff65Av+eT2fztUrIC400V5\
+        cTKrxZvwu3OpPsbZeJApOlEsx0HBebItxz4vfyXxpY=";
+    let found = "1000011100010000010000001000101000100000000000000000000000000000";
+    let filter = BloomFilter::from_text(BloomKind::Simple, text).unwrap();
+    assert_eq!(filter.to_text(), text);
+    let bytes = filter.to_bytes();
+    let unversioned = [&bytes[4..8], &bytes[9..]].concat();
+    for filter in [filter, BloomFilter::parse(BloomKind::Simple, &unversioned).unwrap()] {
+        let answers: String = (0..64).map(|i| if filter.contains(&format!("k{i}")) { '1' } else { '0' }).collect();
+        assert_eq!(answers, found);
+    }
+}
+
 #[test]
 fn a_simple_filter_by_java() {
     let text = "/////wAAAAQBAAAAFG39AA==";
@@ -62,7 +106,7 @@ fn the_footer_of_golden_base_files() {
 #[case(60_000, 1e-6, 20, 1_725_311)]
 #[case(7, 0.9, 1, 2)]
 fn sizes_like_java(#[case] entries: u32, #[case] rate: f64, #[case] hashes: u32, #[case] bits: u32) {
-    assert_eq!(Shape::for_entries(entries, rate).unwrap(), Shape { hashes, bits });
+    assert_eq!(Shape::for_entries(entries, rate).unwrap(), Shape { hashes, bits, hash: KeyHash::Murmur });
 }
 
 #[rstest]
@@ -70,7 +114,7 @@ fn sizes_like_java(#[case] entries: u32, #[case] rate: f64, #[case] hashes: u32,
 #[case("id:1,name:Alice", [1_821_084, 1_259_695, 2_258_328, 240_278, 789_559])]
 #[case("a", [1_197_742, 96_836, 620_118, 143_505, 376_103])]
 fn first_positions(#[case] key: &str, #[case] expected: [usize; 5]) {
-    let shape = Shape { hashes: 5, bits: 2_587_966 };
+    let shape = Shape { hashes: 5, bits: 2_587_966, hash: KeyHash::Murmur };
     let bits: Vec<_> = shape.positions(key).map(|(byte, mask)| byte * 8 + mask.trailing_zeros() as usize).collect();
     assert_eq!(bits, expected);
 }
@@ -91,8 +135,10 @@ fn header(version: i32, hashes: i32, hash: u8, bits: i32) -> Vec<u8> {
 }
 
 #[rstest]
-#[case::old_version(header(0, 4, 1, 8), "version 0")]
-#[case::jenkins(header(-1, 4, 0, 8), "hash 0")]
+#[case::version_0(header(0, 4, 1, 8), "version 0")]
+#[case::version_minus_2(header(-2, 4, 1, 8), "version -2")]
+#[case::unknown_hash(header(-1, 4, 2, 8), "hash 2")]
+#[case::trailing([header(-1, 4, 1, 8), vec![0, 0]].concat(), "1 bytes behind")]
 #[case::no_bits(header(-1, 4, 1, 0), "0 bits")]
 #[case::no_hashes(header(-1, 0, 1, 8), "0 hashes")]
 #[case::endless_hashing(header(-1, i32::MAX, 1, 8), "2147483647 hashes")]

@@ -137,7 +137,140 @@ fn other_files_are_no_markers(#[case] path: &str) {
     assert_eq!(MarkerName::parse(path), None);
 }
 
+#[rstest]
+#[case(".commits_.archive.12_1-0-1", 12, Some("1-0-1"))]
+#[case(".commits_.archive.1", 1, None)]
+fn archived_timelines(#[case] name: &str, #[case] version: u32, #[case] token: Option<&str>) {
+    let parsed = ArchiveFileName::parse(name).unwrap();
+    assert_eq!((parsed.version, parsed.token.as_deref()), (version, token));
+    assert_eq!(parsed.to_string(), name);
+    assert_eq!(LogFileName::parse(name), None);
+}
+
+#[rstest]
+#[case(".commits_.archive.")]
+#[case(".commits_.archive.1_x")]
+#[case(".commits_.archive.x_1-0-1")]
+#[case("commits_.archive.1_1-0-1")]
+fn other_files_are_no_archives(#[case] name: &str) {
+    assert_eq!(ArchiveFileName::parse(name), None);
+}
+
+#[test]
+fn the_index_of_a_bootstrapped_table_has_base_files() {
+    let name = "00000000-0000-0000-0000-000000000000-0_1-0-1_00000000000001.hfile";
+    assert_eq!(BaseFileName::parse(name).unwrap().instant, "00000000000001");
+}
+
+// Names that HoodieTableMetadataUtil of Apache Hudi 1.2.0 makes.
+#[rstest]
+#[case("files", 0, "files-0000-0")]
+#[case("column_stats", 12, "col-stats-0012-0")]
+#[case("bloom_filters", 12, "bloom-filters-0012-0")]
+#[case("partition_stats", 12, "partition-stats-0012-0")]
+#[case("record_index", 12, "record-index-0012-0")]
+#[case("secondary_index_a_b", 12_345, "secondary-index-a-b-12345-0")]
+#[case("secondary_index_A-b", 12, "secondary-index-A-b-0012-0")]
+#[case("expr_index_rider_idx", 12, "expr-index-rider-idx-0012-0")]
+fn file_ids_of_the_metadata_table(#[case] partition: &str, #[case] number: u32, #[case] file_id: &str) {
+    let id = MetadataFileId::new(partition, number).unwrap();
+    assert_eq!(id.to_string(), file_id);
+    assert_eq!(MetadataFileId::parse(file_id), Some(id.clone()));
+    assert_eq!(id.data_partition(), None);
+}
+
+#[rstest]
+#[case("city=sf/x_y", "record-index-city%3Dsf%2Fx%5Fy-0003-0")]
+#[case("a-b", "record-index-a%2Db-0003-0")]
+#[case("ä日😀 +&.}", "record-index-ä日😀 +&.}-0003-0")]
+#[case("a%b", "record-index-a%25b-0003-0")]
+fn file_ids_of_data_partitions(#[case] data_partition: &str, #[case] file_id: &str) {
+    let id = MetadataFileId::of_data_partition(data_partition, 3);
+    assert_eq!(id.to_string(), file_id);
+    assert_eq!(MetadataFileId::parse(file_id).unwrap().data_partition().unwrap(), data_partition);
+}
+
+#[rstest]
+#[case("files-000-0")]
+#[case("files-00000-0")]
+#[case("files-0000-1")]
+#[case("files-x-0000-0")]
+#[case("secondary-index-0000-0")]
+#[case("record-index--0000-0")]
+#[case("index-0000-0")]
+#[case(UUID)]
+fn other_file_ids(#[case] file_id: &str) {
+    assert_eq!(MetadataFileId::parse(file_id), None);
+}
+
+#[rstest]
+#[case("files", Some(IndexPartition::Files))]
+#[case("files2", None)]
+#[case("secondary_index_x", Some(IndexPartition::SecondaryIndex))]
+#[case("secondary_index_", None)]
+fn partitions_of_the_metadata_table(#[case] name: &str, #[case] kind: Option<IndexPartition>) {
+    assert_eq!(IndexPartition::of(name), kind);
+}
+
+#[rstest]
+#[case("MARKERS.type", Some(MarkerFile::Type))]
+#[case("MARKERS0", Some(MarkerFile::Names(0)))]
+#[case("MARKERS19", Some(MarkerFile::Names(19)))]
+#[case("MARKERS", None)]
+#[case("MARKERS99999999999", None)]
+#[case("a/b.parquet", None)]
+fn files_of_markers(#[case] path: &str, #[case] file: Option<MarkerFile>) {
+    assert_eq!(MarkerFile::parse(path), file);
+    if let Some(file) = file {
+        assert_eq!(file.to_string(), path);
+    }
+}
+
+#[test]
+fn lists_of_markers() {
+    let text = "sf/a-0_0-1-2_1.parquet.marker.MERGE\n.b-0_1.log.1_0-1-2.marker.CREATE\n";
+    let names = Markers::decode_names(text.as_bytes()).unwrap();
+    assert_eq!(names.iter().map(|n| n.kind).collect::<Vec<_>>(), [MarkerKind::Merge, MarkerKind::Create]);
+    assert_eq!(Markers::encode_names(&names), text);
+    assert_eq!(Markers::decode_names(&text.as_bytes()[..50]).unwrap(), names[..1], "the last line is not whole");
+    assert_eq!(Markers::decode_names(text.trim_end().as_bytes()).unwrap(), names, "but it may be");
+    assert_eq!(Markers::decode_names(b"").unwrap(), []);
+    assert!(Markers::decode_names(b"a.parquet\n").unwrap_err().message().contains("a.parquet"));
+    assert!(Markers::decode_names(b"\xff\n").is_err());
+}
+
+#[test]
+fn types_of_markers() {
+    for kind in [Markers::Direct, Markers::TimelineServerBased] {
+        assert_eq!(Markers::decode_type(kind.encode_type().as_bytes()).unwrap(), kind);
+    }
+    assert!(Markers::decode_type(b"ELSEWHERE").unwrap_err().message().contains("ELSEWHERE"));
+}
+
+#[rstest]
+#[case("20260307162459000", Some("20260307162459000"))]
+#[case("20260307162459000001", Some("20260307162459000001"))]
+#[case(".20260307162459000.crc", None)]
+#[case("x", None)]
+fn heartbeats(#[case] name: &str, #[case] instant: Option<&str>) {
+    assert_eq!(heartbeat_instant(name), instant);
+}
+
 proptest! {
+    #[test]
+    fn any_metadata_file_id_that_parses_prints_itself(text in "(files|col-stats|record-index|expr-index)-[a0-9%-]{0,12}-0") {
+        if let Some(id) = MetadataFileId::parse(&text) {
+            prop_assert_eq!(id.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn data_partitions_come_back(partition in "\\PC{1,12}", number in any::<u32>()) {
+        let id = MetadataFileId::of_data_partition(&partition, number);
+        let read = MetadataFileId::parse(&id.to_string()).unwrap();
+        prop_assert_eq!(read.data_partition().unwrap(), partition);
+    }
+
     #[test]
     fn what_parses_prints_back(name in "\\.?[a_0./-]{0,6}_?[0a_.]{0,4}(\\.log\\.)?[0-9_a.-]{0,8}(\\.cdc|\\.parquet)?") {
         if let Some(base) = BaseFileName::parse(&name) {

@@ -1,4 +1,5 @@
-//! `hoodie.properties`, `.hoodie_partition_metadata`: Java properties files, their checksum and their dates.
+//! `hoodie.properties` and its copy `.backup`, `.hoodie_partition_metadata`: Java properties files, their checksum and their
+//! dates; `index.json`, which `hoodie.properties` points to.
 //!
 //! ```text
 //! #<comment>                          Properties saved on 2026-03-07T16:24:59Z
@@ -6,9 +7,12 @@
 //! key=value                           escaped as java.util.Properties does (see `text`)
 //! ```
 //!
-//! Order means nothing to Apache Hudi; it is kept here so that a changed file stays close to the one it came from.
+//! Apache Hudi writes a changed file anew, with its pairs in whatever order and two comments in front: [`Properties`]. To
+//! change a file and keep every other byte of it, there is [`Document`].
 
 mod date;
+mod document;
+mod indexes;
 mod partition;
 mod text;
 
@@ -21,6 +25,8 @@ use std::fmt;
 use crate::{Error, Result};
 
 pub use date::java_date;
+pub use document::Document;
+pub use indexes::{INDEX_DEFINITIONS_FILE, IndexDefinition, IndexDefinitions};
 pub use partition::{PARTITION_METADATA_FILE, PartitionMetadata};
 
 /// The table's name.
@@ -47,8 +53,8 @@ impl Properties {
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut properties = Self::new();
         for entry in text::entries(bytes) {
-            let (key, value) = entry?;
-            properties.set(key, value);
+            let entry = entry?;
+            properties.set(entry.key, entry.value);
         }
         Ok(properties)
     }

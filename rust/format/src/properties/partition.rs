@@ -6,6 +6,12 @@
 //! commitTime=20260307162459000     the instant that created the partition
 //! partitionDepth=1                 levels between the table's base path and this directory; 0 when unpartitioned
 //! ```
+//!
+//! A table with `hoodie.partition.metafile.use.base.format` has the same pairs in the footer of a Parquet file without rows,
+//! `.hoodie_partition_metadata.parquet`. An empty file makes a directory a partition as well, but says nothing.
+
+use bytes::Bytes;
+use parquet::file::metadata::ParquetMetaDataReader;
 
 use super::Properties;
 use crate::{Error, Result};
@@ -16,6 +22,8 @@ pub const PARTITION_METADATA_FILE: &str = ".hoodie_partition_metadata";
 const COMMENT: &str = "partition metadata";
 const COMMIT_TIME: &str = "commitTime";
 const DEPTH: &str = "partitionDepth";
+/// The Parquet form takes a few hundred bytes; a footer of damaged lengths must not take much more.
+const MAX_PARQUET_BYTES: usize = 64 * 1024;
 
 /// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +39,41 @@ impl PartitionMetadata {
         Self { commit_time: commit_time.into(), depth: u32::try_from(levels).unwrap_or(u32::MAX) }
     }
 
+    /// Whether a file of this name makes its directory a partition, in whatever form.
+    pub fn is_its_name(name: &str) -> bool {
+        let rest = name.strip_prefix(PARTITION_METADATA_FILE);
+        rest.is_some_and(|rest| matches!(rest, "" | ".parquet" | ".orc"))
+    }
+
+    /// Reads the file of this name.
+    pub fn decode(name: &str, bytes: &[u8]) -> Result<Self> {
+        match name.strip_prefix(PARTITION_METADATA_FILE) {
+            Some("") => Self::parse(bytes),
+            Some(".parquet") => Self::parse_parquet(bytes),
+            _ => Err(Error::unsupported(format!("partition metadata in the file {name}"))),
+        }
+    }
+
+    /// Reads the text form.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let properties = Properties::parse(bytes)?;
+        Self::from_pairs(&Properties::parse(bytes)?)
+    }
+
+    /// Reads the Parquet form.
+    pub fn parse_parquet(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() > MAX_PARQUET_BYTES {
+            let message = format!("{} bytes of partition metadata, more than {MAX_PARQUET_BYTES}", bytes.len());
+            return Err(Error::corrupt(message));
+        }
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&Bytes::copy_from_slice(bytes))
+            .map_err(|e| Error::corrupt("the Parquet form of partition metadata cannot be read").caused_by(e))?;
+        let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
+        let pairs = pairs.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
+        Self::from_pairs(&pairs.collect())
+    }
+
+    fn from_pairs(properties: &Properties) -> Result<Self> {
         let value = |key: &str| {
             properties.get(key).ok_or_else(|| Error::corrupt(format!("{PARTITION_METADATA_FILE} has no {key}")))
         };
@@ -43,7 +84,7 @@ impl PartitionMetadata {
         Ok(Self { commit_time: value(COMMIT_TIME)?.to_owned(), depth })
     }
 
-    /// `date` as [`super::java_date`] prints it.
+    /// The text form. `date` as [`super::java_date`] prints it.
     pub fn to_bytes(&self, date: &str) -> Vec<u8> {
         let properties: Properties =
             [(COMMIT_TIME, self.commit_time.clone()), (DEPTH, self.depth.to_string())].into_iter().collect();

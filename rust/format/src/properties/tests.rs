@@ -132,12 +132,146 @@ fn a_partition_file_that_lacks_something_says_what(#[case] text: &str, #[case] m
     assert!(error.to_string().contains(message), "{error}");
 }
 
+/// Written by HoodiePartitionMetadata of Apache Hudi 1.2.0.
+const PARTITION_PARQUET: &[u8] = include_bytes!("../../tests/vectors/partition_metadata.parquet");
+
+#[test]
+fn partition_metadata_by_its_name() {
+    let read = PartitionMetadata::decode(".hoodie_partition_metadata.parquet", PARTITION_PARQUET).unwrap();
+    assert_eq!(read, PartitionMetadata::new("20260307162459000", "a/b"));
+    assert_eq!(PartitionMetadata::decode(PARTITION_METADATA_FILE, PARTITION_FILE).unwrap().depth, 1);
+    let error = PartitionMetadata::decode(".hoodie_partition_metadata.orc", b"ORC").unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::UnsupportedFeature);
+    assert!(error.message().contains(".orc"));
+    let names =
+        [".hoodie_partition_metadata", ".hoodie_partition_metadata.parquet", "..hoodie_partition_metadata.crc", "x"];
+    assert_eq!(names.map(PartitionMetadata::is_its_name), [true, true, false, false]);
+}
+
+#[test]
+fn damaged_partition_parquet_is_an_error_or_right() {
+    for at in 0..PARTITION_PARQUET.len() {
+        assert!(PartitionMetadata::parse_parquet(&PARTITION_PARQUET[..at]).is_err());
+        for flip in [0x01, 0x7f, 0x80, 0xff] {
+            let mut bytes = PARTITION_PARQUET.to_vec();
+            bytes[at] ^= flip;
+            let _ = PartitionMetadata::parse_parquet(&bytes);
+        }
+    }
+    assert!(PartitionMetadata::parse_parquet(&vec![0; MAX + 1]).is_err());
+}
+
+const MAX: usize = 64 * 1024;
+
+const DOCUMENT: &str = "#Updated at 1\n! two\n\n a = 1 \r\nb:2\\\n  3\n#c\na=4\nlast";
+
+#[test]
+fn a_document_keeps_every_other_byte() {
+    let mut document = Document::parse(DOCUMENT.as_bytes()).unwrap();
+    assert_eq!(document.to_bytes(), DOCUMENT.as_bytes());
+    assert_eq!(document.comments(), ["Updated at 1", " two"]);
+    document.set("b", "23").unwrap();
+    assert_eq!(document.to_bytes(), DOCUMENT.as_bytes(), "the value it has");
+    document.set("b", "x y:").unwrap();
+    assert_eq!(document.to_bytes(), DOCUMENT.replace("b:2\\\n  3", "b=x y\\:").as_bytes());
+    document.set("a", "5").unwrap();
+    document.set("new", "6").unwrap();
+    let expected = "#Updated at 1\n! two\n\n a = 1 \r\nb=x y\\:\n#c\na=5\nlast\nnew=6\n";
+    assert_eq!(document.to_bytes(), expected.as_bytes());
+    assert_eq!(document.remove("a").unwrap().as_deref(), Some("5"));
+    assert_eq!(document.remove("a").unwrap(), None);
+    assert_eq!(document.to_bytes(), expected.replace(" a = 1 \r\n", "").replace("a=5\n", "").as_bytes());
+    assert_eq!(document.properties(), &Properties::parse(document.to_bytes()).unwrap());
+}
+
+#[test]
+fn a_document_that_ends_in_a_backslash() {
+    let mut document = Document::parse(b"a=1\\").unwrap();
+    document.set("b", "2").unwrap();
+    assert_eq!(Properties::parse(document.to_bytes()).unwrap(), *document.properties());
+}
+
+/// The file of the golden table `mor_metadata_all_indexes_v9`, shortened.
+const INDEXES: &str = r#"{
+  "indexDefinitions" : {
+    "record_index" : {
+      "indexName" : "record_index",
+      "indexType" : "record_index",
+      "indexFunction" : "",
+      "sourceFields" : [ ],
+      "indexOptions" : {
+        "isPartitioned" : "false"
+      },
+      "version" : "V1"
+    },
+    "column_stats" : {
+      "indexName" : "column_stats",
+      "indexType" : "column_stats",
+      "indexFunction" : "column_stats",
+      "sourceFields" : [ "_hoodie_commit_time", "id" ],
+      "indexOptions" : { }
+    }
+  }
+}"#;
+
+#[test]
+fn index_definitions_to_the_byte() {
+    let mut indexes = IndexDefinitions::decode(INDEXES.as_bytes()).unwrap();
+    assert_eq!(String::from_utf8(indexes.encode().unwrap()).unwrap(), INDEXES);
+    let names: Vec<_> = indexes.iter().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(names, ["record_index", "column_stats"]);
+    let mut stats = indexes.get("column_stats").unwrap().clone();
+    assert_eq!((stats.version_number().unwrap(), stats.source_fields.len()), (1, 2));
+    stats.version = Some("V2".to_owned());
+    assert_eq!(stats.version_number().unwrap(), 2);
+    indexes.set("column_stats", stats.clone());
+    indexes.set("other", stats);
+    assert!(indexes.remove("record_index").is_some() && indexes.remove("record_index").is_none());
+    assert_eq!(IndexDefinitions::decode(&indexes.encode().unwrap()).unwrap(), indexes);
+    assert_eq!(indexes.iter().count(), 2);
+}
+
+#[rstest]
+#[case("", "cannot be decoded")]
+#[case("{}", "cannot be decoded")]
+#[case("{\"indexDefinitions\":{\"a\":{\"indexName\":1}}}", "cannot be decoded")]
+#[case("{\"indexDefinitions\":{},\"more\":1}", "unknown field `more`")]
+fn index_definitions_that_are_none(#[case] text: &str, #[case] message: &str) {
+    assert!(IndexDefinitions::decode(text.as_bytes()).unwrap_err().to_string().contains(message));
+}
+
+#[test]
+fn a_version_of_an_index_that_is_not_known() {
+    let text = INDEXES.replace("\"V1\"", "\"X\"");
+    let indexes = IndexDefinitions::decode(text.as_bytes()).unwrap();
+    let error = indexes.get("record_index").unwrap().version_number().unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::UnsupportedFeature);
+}
+
 proptest! {
     #[test]
     fn what_is_written_reads_back(pairs in prop::collection::vec(("\\PC*|[ \t\n\r=:#!\\\\]*", any::<String>()), 0..8)) {
         let properties: Properties = pairs.into_iter().collect();
         let read = Properties::parse(&properties.to_bytes("comment", "date")).unwrap();
         prop_assert!(read.iter().eq(properties.iter()));
+    }
+
+    #[test]
+    fn a_changed_document_says_what_was_set(
+        soup in "[ab =:\\\\#!\n\r\tx]{0,40}",
+        key in "[ab]{1,2}|\\PC{0,3}",
+        value in "\\PC{0,4}|[ =\\\\\t\n]{0,3}",
+    ) {
+        if let Ok(mut document) = Document::parse(soup.as_bytes()) {
+            let before = document.clone();
+            prop_assert_eq!(before.to_bytes(), soup.as_bytes());
+            document.set(&key, &value).unwrap();
+            let read = Properties::parse(document.to_bytes()).unwrap();
+            prop_assert_eq!(&read, document.properties());
+            prop_assert_eq!(read.get(&key), Some(value.as_str()));
+            document.remove(&key).unwrap();
+            prop_assert_eq!(&Properties::parse(document.to_bytes()).unwrap(), document.properties());
+        }
     }
 
     #[test]

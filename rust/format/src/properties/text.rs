@@ -8,15 +8,25 @@
 //! escapes: \t \n \r \f \uXXXX (a UTF-16 unit); a backslash before anything else is dropped
 //! ```
 
+use std::ops::Range;
+
 use crate::{Error, Result};
 
 /// The pairs of a file, in file order.
-pub(super) fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<(String, String)>> {
+pub(super) fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry>> {
     LogicalLines { bytes, at: 0 }.map(|line| {
         let (key, value) = split_entry(&line.text);
-        let place = |e: Error| e.at_offset(line.offset as u64);
-        Ok((unescape(key).map_err(place)?, unescape(value).map_err(place)?))
+        let place = |e: Error| e.at_offset(line.span.start as u64);
+        let (key, value) = (unescape(key).map_err(place)?, unescape(value).map_err(place)?);
+        Ok(Entry { key, value, span: line.span })
     })
+}
+
+/// A pair and the bytes it takes, line ends included.
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) value: String,
+    pub(super) span: Range<usize>,
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -34,7 +44,7 @@ fn skip_blanks(text: &[u8]) -> &[u8] {
 
 /// An entry with its continuation lines joined and its escapes still in place.
 struct LogicalLine {
-    offset: usize,
+    span: Range<usize>,
     text: Vec<u8>,
 }
 
@@ -72,16 +82,16 @@ impl Iterator for LogicalLines<'_> {
             }
             text.extend_from_slice(line);
             if !ends_in_continuation(line) {
-                return Some(LogicalLine { offset: start, text });
+                return Some(LogicalLine { span: start..self.at, text });
             }
             text.pop();
         }
-        (!text.is_empty()).then_some(LogicalLine { offset: start, text })
+        (!text.is_empty()).then_some(LogicalLine { span: start..self.at, text })
     }
 }
 
 /// An even number of backslashes at the end are escaped backslashes.
-fn ends_in_continuation(line: &[u8]) -> bool {
+pub(super) fn ends_in_continuation(line: &[u8]) -> bool {
     line.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1
 }
 

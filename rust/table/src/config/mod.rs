@@ -7,10 +7,10 @@ mod store;
 use std::collections::BTreeMap;
 
 use hudini_format::instant::Layout;
-use hudini_format::key::{Generator, KeyConfig};
+use hudini_format::key::KeyConfig;
 use hudini_format::properties::Properties;
 
-use crate::options::{MergeMode, TableType};
+use crate::options::{self, MergeMode, TableType};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
 
@@ -42,7 +42,6 @@ pub mod keys {
     pub const PAYLOAD: &str = "hoodie.compaction.payload.class";
     pub const PARTIAL_UPDATE: &str = "hoodie.table.partial.update.mode";
     pub const KEY_GENERATOR_TYPE: &str = "hoodie.table.keygenerator.type";
-    pub const KEY_GENERATOR_CLASS: &str = "hoodie.table.keygenerator.class";
     pub const HIVE_STYLE: &str = "hoodie.datasource.write.hive_style_partitioning";
     pub const URL_ENCODE: &str = "hoodie.datasource.write.partitionpath.urlencode";
     pub const DROP_PARTITION_COLUMNS: &str = "hoodie.datasource.write.drop.partition.columns";
@@ -141,20 +140,16 @@ impl TableConfig {
         merge_mode::of(self)
     }
 
-    /// How rows are named; refuses the generators that hudini does not write with.
+    /// How rows are named; refuses what hudini does not write with.
     pub fn key_config(&self) -> Result<KeyConfig> {
-        let named = self.get(keys::KEY_GENERATOR_TYPE).or_else(|| self.get(keys::KEY_GENERATOR_CLASS));
-        let generator = match named {
-            Some(name) => Generator::parse(name)?,
-            None => Generator::infer(self.record_key.len(), self.partition_by.len()),
-        };
-        Ok(KeyConfig {
-            generator,
-            key_fields: self.record_key.clone(),
-            partition_fields: self.partition_by.clone(),
-            hive_style: self.is_true(keys::HIVE_STYLE),
-            url_encode: self.is_true(keys::URL_ENCODE),
-        })
+        let keys = KeyConfig::from_properties(&self.properties)?;
+        let plain = !keys.path_style.slashed_dates && !keys.dated_timestamps;
+        if plain && options::WRITTEN_GENERATORS.contains(&keys.generator) {
+            return Ok(keys);
+        }
+        let generator = keys.generator.type_name();
+        let settings = if plain { "" } else { " with slash-separated dates or consistent timestamps" };
+        Err(Error::unsupported(format!("writing with the key generator {generator}{settings}")))
     }
 
     /// The bucket index that the table itself stores, if it does.

@@ -36,7 +36,7 @@ pub use opt::{Opt, Refusal};
 pub use reference::{Description, reference_markdown};
 pub use values::{
     BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, Operation, QueryType, TableType,
-    Unsupported,
+    Unsupported, WRITTEN_GENERATORS,
 };
 
 use honoured::HONOURED;

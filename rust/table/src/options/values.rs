@@ -230,8 +230,12 @@ pub(super) fn merge_mode(raw: &str) -> Result<MergeMode, Refusal> {
 
 /// A key generator's type or Java class.
 pub(super) fn key_generator(raw: &str) -> Result<Generator, Refusal> {
-    Generator::parse(raw).map_err(|_| not_done(raw, KEY_GENERATORS))
+    let known = Generator::parse(raw).ok().filter(|generator| WRITTEN_GENERATORS.contains(generator));
+    known.ok_or_else(|| not_done(raw, KEY_GENERATORS))
 }
+
+/// The key generators that hudini writes with.
+pub const WRITTEN_GENERATORS: [Generator; 3] = [Generator::Simple, Generator::Complex, Generator::NonPartition];
 
 pub(super) const KEY_GENERATORS: &str = "`SIMPLE`, `COMPLEX`, `NON_PARTITION`";
 

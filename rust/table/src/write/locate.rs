@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::hash::bucket_of_key;
-use hudini_format::key::{Generator, KeyConfig};
+use hudini_format::key::{Generator, KeyConfig, PathStyle};
 use serde::{Deserialize, Serialize};
 
 use super::rows;
@@ -40,22 +40,18 @@ impl Locator {
         Self {
             generator: keys.generator.type_name().to_owned(),
             key_fields: keys.key_fields.clone(),
-            partition_fields: keys.partition_fields.clone(),
-            hive_style: keys.hive_style,
-            url_encode: keys.url_encode,
+            partition_fields: keys.partition_fields.iter().map(|field| field.name.clone()).collect(),
+            hive_style: keys.path_style.hive,
+            url_encode: keys.path_style.url_encoded,
             buckets,
             schema,
         }
     }
 
     pub(super) fn key_config(&self) -> Result<KeyConfig> {
-        Ok(KeyConfig {
-            generator: Generator::parse(&self.generator)?,
-            key_fields: self.key_fields.clone(),
-            partition_fields: self.partition_fields.clone(),
-            hive_style: self.hive_style,
-            url_encode: self.url_encode,
-        })
+        let style = PathStyle { hive: self.hive_style, url_encoded: self.url_encode, slashed_dates: false };
+        let generator = Generator::parse(&self.generator)?;
+        Ok(KeyConfig::new(generator, self.key_fields.clone(), self.partition_fields.clone(), style))
     }
 
     /// The columns that say which row it is and where it belongs.

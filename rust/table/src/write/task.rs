@@ -187,7 +187,7 @@ impl Run<'_> {
         let mut changes = Deltas::new(self.task.rule.clone());
         if operation == Operation::Delete {
             let mut named: Vec<&str> = keys.key_fields.iter().map(String::as_str).collect();
-            named.extend(keys.partition_fields.iter().map(String::as_str));
+            named.extend(keys.partition_fields.iter().map(|field| field.name.as_str()));
             for batch in input {
                 let naming = rows::in_table_types(&batch?, &self.schema, Some(&named))?;
                 let deleted = keys.record_keys(&naming)?;

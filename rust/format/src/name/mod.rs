@@ -1,22 +1,30 @@
-//! File names inside a table: base files, log files, markers, and the file ids they carry.
+//! File names inside a table: base files, log files, markers, heartbeats, and the file ids they carry.
 //!
 //! ```text
 //! base file    <file id>_<token>_<instant>.<extension>              3f6c…-0_0-12-30_20260307162459000.parquet
 //! log file     .<file id>_<instant>.log.<version>[_<token>[.cdc]]   .3f6c…-0_20260307162459000.log.1_0-12-30
+//! archive      .commits_.archive.<version>[_<token>]                of version 6
 //! marker       <partition>/<file name>.marker.<CREATE|MERGE|APPEND>
 //! file id      <uuid>-<n>      token   <task>-<stage>-<attempt>     instant   requested time of the writer
 //! ```
 //!
-//! The instant of a log file is the delta commit's own in table versions 8 and 9; in version 6 it is that of the slice.
+//! The metadata table has file ids of its own, see [`MetadataFileId`]; the index of a bootstrapped table has base files with
+//! the id of zeros and the instant `00000000000001`. The instant of a log file is the delta commit's own in table versions 8 and 9; in version 6 it is that of the slice.
+
+mod marker;
+mod metadata;
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::hash::bucket_file_id_prefix;
 
+pub use marker::{MARKER_TYPE_FILE, MarkerFile, MarkerKind, MarkerName, Markers, heartbeat_instant};
+pub use metadata::{IndexPartition, MetadataFileId};
+
 const LOG_MARK: &str = ".log.";
 const CDC_SUFFIX: &str = ".cdc";
-const MARKER_MARK: &str = ".marker.";
+const ARCHIVE_MARK: &str = ".commits_.archive.";
 /// The version of the first log file of a writer.
 pub const FIRST_LOG_VERSION: u32 = 1;
 
@@ -132,6 +140,36 @@ impl fmt::Display for LogFileName {
     }
 }
 
+/// A file of the archived timeline of table version 6: `.commits_.archive.<version>[_<token>]`, a log of its own kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ArchiveFileName {
+    /// Counts the files; later ones hold later actions, or those of several merged ones.
+    pub version: u32,
+    pub token: Option<String>,
+}
+
+impl ArchiveFileName {
+    /// Parses the last component of a path; `None` for anything else.
+    pub fn parse(name: &str) -> Option<Self> {
+        let rest = name.strip_prefix(ARCHIVE_MARK)?;
+        let (version, token) = match rest.split_once('_') {
+            Some((version, token)) => (version, Some(token)),
+            None => (rest, None),
+        };
+        if !is_digits(version) || !token.is_none_or(is_write_token) {
+            return None;
+        }
+        Some(Self { version: version.parse().ok()?, token: token.map(str::to_owned) })
+    }
+}
+
+impl fmt::Display for ArchiveFileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{ARCHIVE_MARK}{}", self.version)?;
+        self.token.as_ref().map_or(Ok(()), |token| write!(f, "_{token}"))
+    }
+}
+
 /// The token of a writing attempt. It keeps apart the files of attempts at one task.
 pub fn write_token(task: u32, stage: u32, attempt: u32) -> String {
     format!("{task}-{stage}-{attempt}")
@@ -166,58 +204,6 @@ fn uuid_v4(bits: u128) -> String {
     let group = |low: u32, digits: u32| bits >> low & ((1 << (4 * digits)) - 1);
     let [a, b, c, d, e] = [group(96, 8), group(80, 4), group(64, 4), group(48, 4), group(0, 12)];
     format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
-}
-
-/// What a marker announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MarkerKind {
-    /// A file of its own: a log file, or the first base file of a group.
-    Create,
-    /// A base file that takes the place of an earlier one.
-    Merge,
-    /// More blocks on an existing log (table version 6).
-    Append,
-}
-
-impl MarkerKind {
-    const ALL: [Self; 3] = [Self::Create, Self::Merge, Self::Append];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Create => "CREATE",
-            Self::Merge => "MERGE",
-            Self::Append => "APPEND",
-        }
-    }
-}
-
-/// The path of a marker below `.hoodie/.temp/<instant>`: it is put before a data file, so that a rollback finds the file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct MarkerName {
-    /// Relative to the table; `""` when unpartitioned.
-    pub partition: String,
-    /// The data file's name.
-    pub file: String,
-    pub kind: MarkerKind,
-}
-
-impl MarkerName {
-    /// Parses a path below the marker directory of an instant; `None` for anything else.
-    pub fn parse(path: &str) -> Option<Self> {
-        let (data_file, kind) = path.rsplit_once(MARKER_MARK)?;
-        let kind = MarkerKind::ALL.into_iter().find(|k| k.name() == kind)?;
-        let (partition, file) = data_file.rsplit_once('/').unwrap_or(("", data_file));
-        (!file.is_empty()).then(|| Self { partition: partition.to_owned(), file: file.to_owned(), kind })
-    }
-}
-
-impl fmt::Display for MarkerName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { partition, file, kind } = self;
-        let separator = if partition.is_empty() { "" } else { "/" };
-        write!(f, "{partition}{separator}{file}{MARKER_MARK}{}", kind.name())
-    }
 }
 
 #[cfg(test)]

@@ -8,10 +8,16 @@
 //!
 //! All arithmetic is Java's: 32 bits, wrapping, over UTF-16 units.
 
-/// What a composite key holds in the place of a null component.
-pub const NULL_KEY_PART: &str = "__null__";
-/// What a composite key holds in the place of an empty component.
-pub const EMPTY_KEY_PART: &str = "__empty__";
+mod consistent;
+mod digest;
+mod partition_buckets;
+
+use crate::key::key_parts;
+use crate::{Error, Result};
+
+pub use consistent::{FIRST_RING_INSTANT, Node, NodeTag, RING_COMMIT_SUFFIX, RING_FOLDER, RING_SUFFIX, Ring, RingFile};
+pub use digest::{md5, xx64};
+pub use partition_buckets::{PARTITION_BUCKETS_FOLDER, PARTITION_BUCKETS_SUFFIX, PartitionBuckets};
 
 const MURMUR_MULTIPLIER: i32 = 0x5bd1_e995;
 const MURMUR_SHIFT: u32 = 24;
@@ -30,14 +36,20 @@ pub fn bucket_of(values: &[Option<&str>], buckets: u32) -> u32 {
 /// The bucket of a record key, hashed by those of its components that `hash_fields` names. Their order in the key counts,
 /// not the order of `hash_fields`. A key without such components (every single-field key) is hashed whole.
 pub fn bucket_of_key(record_key: &str, hash_fields: &[impl AsRef<str>], buckets: u32) -> u32 {
-    let mut hashed = key_parts(record_key)
-        .filter(|(field, _)| hash_fields.iter().any(|wanted| wanted.as_ref() == *field))
-        .map(|(_, value)| value)
-        .peekable();
-    if hashed.peek().is_none() {
-        return bucket_of(&[Some(record_key)], buckets);
+    match hashed_values(record_key, hash_fields) {
+        Some(values) => bucket_of_hash(values.fold(LIST_HASH_SEED, list_hash), buckets),
+        None => bucket_of(&[Some(record_key)], buckets),
     }
-    bucket_of_hash(hashed.fold(LIST_HASH_SEED, list_hash), buckets)
+}
+
+/// The components of a composite key that are hashed; `None` if there are none, and the key is hashed whole.
+fn hashed_values<'a>(
+    record_key: &'a str,
+    hash_fields: &[impl AsRef<str>],
+) -> Option<impl Iterator<Item = Option<&'a str>>> {
+    let wanted = |(field, _): &(&str, Option<&str>)| hash_fields.iter().any(|wanted| wanted.as_ref() == *field);
+    let mut values = key_parts(record_key).filter(wanted).map(|(_, value)| value).peekable();
+    values.peek().is_some().then_some(values)
 }
 
 const LIST_HASH_SEED: i32 = 1;
@@ -49,41 +61,6 @@ fn list_hash(hash: i32, value: Option<&str>) -> i32 {
 
 fn bucket_of_hash(hash: i32, buckets: u32) -> u32 {
     (hash & i32::MAX).unsigned_abs() % buckets.max(1)
-}
-
-/// Takes a composite key `f1:v1,f2:v2` apart: fields with their values, in key order, null and empty ones resolved.
-/// Nothing for a key without a colon or without a comma, which is one bare value.
-///
-/// Values may hold colons and commas themselves: a value ends at the last comma before the next colon that has a comma
-/// between. So `ts:10:00:00,x:1` has a `ts` of `10:00:00`, but a colon after a comma inside a value misleads the split.
-pub fn key_parts(record_key: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let composite = record_key.contains(':') && record_key.contains(',');
-    let mut rest = composite.then_some(record_key);
-    std::iter::from_fn(move || {
-        let (field, value_on) = rest?.split_once(':')?;
-        let (value, next) = split_value(value_on);
-        rest = next;
-        let value = match value {
-            NULL_KEY_PART => None,
-            EMPTY_KEY_PART => Some(""),
-            other => Some(other),
-        };
-        Some((field, value))
-    })
-}
-
-fn split_value(text: &str) -> (&str, Option<&str>) {
-    let Some(first_comma) = text.find(',') else {
-        return (text, None);
-    };
-    let (_, from_comma) = text.split_at(first_comma);
-    let Some(colon) = from_comma.find(':') else {
-        return (text, None);
-    };
-    match text.get(..first_comma + colon).and_then(|before| before.rfind(',')).and_then(|i| text.split_at_checked(i)) {
-        Some((value, next)) => (value, next.get(1..)),
-        None => (text, None),
-    }
 }
 
 /// The eight digits that start the file ids of a bucket.
@@ -107,6 +84,24 @@ pub fn metadata_shard(key: &str, shards: u32) -> u32 {
     u32::try_from((hash % i64::from(shards.max(1))).abs()).unwrap_or_default()
 }
 
+/// The shard of a record of a secondary index, whose key is `<value>$<record key>`, both escaped. Version 1 of an index
+/// hashes the whole key; from version 2 on all records of a value share a shard. The version stands in the definition of the
+/// index, and a table that was upgraded keeps it.
+pub fn secondary_index_shard(key: &str, version: u32, shards: u32) -> Result<u32> {
+    if version < 2 {
+        return Ok(metadata_shard(key, shards));
+    }
+    let mut escaped = false;
+    let end = key.bytes().position(|byte| {
+        let ends = byte == b'$' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    let value = end.and_then(|end| key.get(..=end));
+    let value = value.ok_or_else(|| Error::corrupt(format!("'{key}' is no key of a secondary index: it has no $")))?;
+    Ok(metadata_shard(value, shards))
+}
+
 /// 32-bit MurmurHash2 as Hadoop has it: the one to three bytes after the last whole word are signed, and enter counted
 /// from the wrong end compared with the original.
 pub fn hadoop_murmur2(data: &[u8], seed: i32) -> i32 {
@@ -128,6 +123,46 @@ pub fn hadoop_murmur2(data: &[u8], seed: i32) -> i32 {
     hash ^ logical_shift(hash, 15)
 }
 
+/// 32-bit Jenkins hash (lookup3) as Hadoop has it: words are little-endian, the last twelve bytes come last.
+pub fn hadoop_jenkins(data: &[u8], seed: i32) -> i32 {
+    const GOLDEN: u32 = 0xdead_beef;
+    let start = GOLDEN.wrapping_add(data.len() as u32).wrapping_add(seed.cast_unsigned());
+    let mut state = [start; 3];
+    // Even of a whole number of blocks the last one is treated as the tail.
+    let blocks = data.len().saturating_sub(1) / 12;
+    for (at, block) in data.chunks(12).enumerate() {
+        for (word, bytes) in state.iter_mut().zip(block.chunks(4)) {
+            let value = bytes.iter().rev().fold(0, |value: u32, byte| value << 8 | u32::from(*byte));
+            *word = word.wrapping_add(value);
+        }
+        state = if at < blocks { jenkins_mix(state) } else { jenkins_final(state) };
+    }
+    state[2].cast_signed()
+}
+
+fn jenkins_mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
+    for [first, second, third] in [[4, 6, 8], [16, 19, 4]] {
+        a = a.wrapping_sub(c) ^ c.rotate_left(first);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(second);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(third);
+        b = b.wrapping_add(a);
+    }
+    [a, b, c]
+}
+
+fn jenkins_final([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
+    c = (c ^ b).wrapping_sub(b.rotate_left(14));
+    a = (a ^ c).wrapping_sub(c.rotate_left(11));
+    b = (b ^ a).wrapping_sub(a.rotate_left(25));
+    c = (c ^ b).wrapping_sub(b.rotate_left(16));
+    a = (a ^ c).wrapping_sub(c.rotate_left(4));
+    b = (b ^ a).wrapping_sub(a.rotate_left(14));
+    c = (c ^ b).wrapping_sub(b.rotate_left(24));
+    [a, b, c]
+}
+
 /// Java's `>>>`.
 fn logical_shift(value: i32, bits: u32) -> i32 {
     (value.cast_unsigned() >> bits).cast_signed()
@@ -139,10 +174,6 @@ mod tests {
     use proptest::prelude::*;
     use rstest::rstest;
 
-    fn parts(key: &str) -> Vec<(&str, Option<&str>)> {
-        key_parts(key).collect()
-    }
-
     #[rstest]
     #[case("", 0)]
     #[case("a", 97)]
@@ -150,19 +181,6 @@ mod tests {
     #[case("😀x", 54_959_989)]
     fn string_hashes(#[case] text: &str, #[case] expected: i32) {
         assert_eq!(java_string_hash(text), expected);
-    }
-
-    #[rstest]
-    #[case("id:1,name:A", &[("id", Some("1")), ("name", Some("A"))])]
-    #[case("id:1", &[])]
-    #[case("TXN-001", &[])]
-    #[case("f1:a,b,f2:c:d", &[("f1", Some("a,b")), ("f2", Some("c:d"))])]
-    #[case("f1:__null__,f2:__empty__", &[("f1", None), ("f2", Some(""))])]
-    #[case("ts:2020-01-01 10:00:00,x:1", &[("ts", Some("2020-01-01 10:00:00")), ("x", Some("1"))])]
-    #[case("a:b,,c:d", &[("a", Some("b,")), ("c", Some("d"))])]
-    #[case("a:1,b", &[("a", Some("1,b"))])]
-    fn composite_keys_come_apart(#[case] key: &str, #[case] expected: &[(&str, Option<&str>)]) {
-        assert_eq!(parts(key), expected);
     }
 
     // Answers of BucketIdentifier of Apache Hudi 1.2.0.
@@ -244,6 +262,37 @@ mod tests {
         assert_eq!([1, 2, 4, 10, 64].map(|shards| metadata_shard(key, shards)), expected);
     }
 
+    // Answers of Apache Hudi 1.2.0.
+    #[rstest]
+    #[case("a$r", 7, Some(3))]
+    #[case("a\\$b$r", 3, Some(9))]
+    #[case("\\\\$r", 4, Some(0))]
+    #[case("$r", 0, Some(6))]
+    #[case("\\0$r", 0, Some(6))]
+    #[case("a\\\\$b$c", 6, Some(7))]
+    #[case("a$b$c", 6, Some(3))]
+    #[case("日$x", 1, Some(1))]
+    #[case("nodollar", 1, None)]
+    fn shards_of_secondary_indexes(#[case] key: &str, #[case] first: u32, #[case] second: Option<u32>) {
+        assert_eq!(secondary_index_shard(key, 1, 10).unwrap(), first);
+        assert_eq!(secondary_index_shard(key, 2, 10).ok(), second);
+    }
+
+    #[test]
+    fn an_escaped_dollar_ends_no_value() {
+        assert!(secondary_index_shard("a\\$", 2, 10).is_err());
+    }
+
+    // Answers of HashID of Apache Hudi 1.2.0.
+    #[rstest]
+    #[case("", 0x0d6f_de68_d55b_45da, 0xd41d_8cd9_8f00_b204_e980_0998_ecf8_427e)]
+    #[case("a", 0x0451_eaa7_628b_ceb3, 0x0cc1_75b9_c0f1_b6a8_31c3_99e2_6977_2661)]
+    #[case("driver", 0x023a_49ec_dd60_0597, 0xe2d4_5d57_c7e2_941b_65c6_ccd6_4af4_223e)]
+    #[case("日本", 0xe2aa_32a3_1545_ce8f, 0x4dbe_d2e6_5745_7884_e671_37d3_5141_19b3)]
+    fn digests(#[case] text: &str, #[case] xx: u64, #[case] md: u128) {
+        assert_eq!((u64::from_be_bytes(xx64(text)), u128::from_be_bytes(md5(text))), (xx, md));
+    }
+
     #[rstest]
     #[case("TXN-001", -1_349_093_075)]
     #[case("id:1,name:Alice", 71_696_166)]
@@ -252,20 +301,27 @@ mod tests {
         assert_eq!(hadoop_murmur2(key.as_bytes(), 0), expected);
     }
 
+    // Answers of Hadoop's JenkinsHash.
+    #[rstest]
+    #[case("", -559_038_737, -1_857_223_334)]
+    #[case("a", 1_490_454_280, 345_865_521)]
+    #[case("abc", 238_646_833, 613_177_496)]
+    #[case("abcd", -1_242_265_444, -737_953_624)]
+    #[case("TXN-001", -1_827_061_846, -2_069_022_279)]
+    #[case("日本", -78_664_528, 204_821_469)]
+    #[case("0123456789a", 1_347_777_199, 815_462_665)]
+    #[case("0123456789ab", 275_113_226, 1_582_594_428)]
+    #[case("0123456789abc", 1_934_741_078, -857_059_743)]
+    #[case("0123456789abcdef0123456789abcdef", -1_978_437_757, -105_407_557)]
+    fn jenkins(#[case] key: &str, #[case] unseeded: i32, #[case] seeded: i32) {
+        assert_eq!([0, -1_298_184_597].map(|seed| hadoop_jenkins(key.as_bytes(), seed)), [unseeded, seeded]);
+    }
+
     proptest! {
         #[test]
         fn any_key_has_a_place(key in "[ab:,é]{0,12}", fields in prop::collection::vec("[ab]{0,2}", 0..3), n in any::<u32>()) {
             prop_assert!(bucket_of_key(&key, &fields, n) < n.max(1));
             prop_assert!(metadata_shard(&key, n) < n.max(1));
-        }
-
-        #[test]
-        fn plain_values_come_back_from_a_composite_key(values in prop::collection::vec("[^:,]{1,8}", 2..5)) {
-            let key = values.iter().enumerate().map(|(i, v)| format!("f{i}:{v}")).collect::<Vec<_>>().join(",");
-            prop_assert_eq!(
-                key_parts(&key).map(|(_, value)| value).collect::<Vec<_>>(),
-                values.iter().map(|v| Some(v.as_str())).collect::<Vec<_>>()
-            );
         }
     }
 }

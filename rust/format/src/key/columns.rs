@@ -1,0 +1,48 @@
+//! The columns that keys and paths are made of, by name; a dot leads into a struct.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+
+use crate::{Error, Result};
+
+/// The values of a field, maybe inside of structs.
+pub(super) struct Column<'a> {
+    pub(super) name: &'a str,
+    pub(super) values: &'a dyn Array,
+    /// Rows in which all structs around the value are there.
+    parents: Option<NullBuffer>,
+}
+
+impl Column<'_> {
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.has_no_parent(row) || *self.values.data_type() == DataType::Null || self.values.is_null(row)
+    }
+
+    /// Whether a struct around the value is null.
+    pub(super) fn has_no_parent(&self, row: usize) -> bool {
+        self.parents.as_ref().is_some_and(|there| there.is_null(row))
+    }
+}
+
+pub(super) fn find<'a>(batch: &'a RecordBatch, names: impl Iterator<Item = &'a str>) -> Result<Vec<Column<'a>>> {
+    names
+        .map(|name| column(batch, name).ok_or_else(|| Error::schema(format!("the key column '{name}' is missing"))))
+        .collect()
+}
+
+fn column<'a>(batch: &'a RecordBatch, name: &'a str) -> Option<Column<'a>> {
+    if let Some(whole) = batch.column_by_name(name) {
+        return Some(Column { name, values: whole.as_ref(), parents: None });
+    }
+    let mut steps = name.split('.');
+    let mut values = batch.column_by_name(steps.next()?)?;
+    let mut parents = None;
+    for step in steps {
+        let parent = values.as_struct_opt()?;
+        parents = NullBuffer::union(parents.as_ref(), parent.nulls());
+        values = parent.column_by_name(step)?;
+    }
+    Some(Column { name, values: values.as_ref(), parents })
+}

@@ -1,0 +1,86 @@
+//! `.hoodie/.index_defs/index.json`: what the indexes of a table are about; `hoodie.table.index.defs.path` leads to it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Error, Result};
+
+/// Where Apache Hudi puts the file, relative to the table.
+pub const INDEX_DEFINITIONS_FILE: &str = ".hoodie/.index_defs/index.json";
+
+/// The definitions by the name of their partition in the metadata table, in file order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IndexDefinitions {
+    definitions: Vec<(String, IndexDefinition)>,
+}
+
+/// What one index is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IndexDefinition {
+    pub index_name: String,
+    /// `column_stats`, `record_index`, `secondary_index`, `expr_index`, …
+    pub index_type: String,
+    /// `identity` for secondary indexes; the function of an expression index.
+    pub index_function: String,
+    pub source_fields: Vec<String>,
+    pub index_options: Map<String, Value>,
+    /// `V1` or `V2`: how keys are made. Absent before table version 9, where it is `V1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl IndexDefinition {
+    /// The number in its version.
+    pub fn version_number(&self) -> Result<u32> {
+        let Some(version) = &self.version else { return Ok(1) };
+        let number = version.strip_prefix('V').and_then(|digits| digits.parse().ok());
+        number.ok_or_else(|| Error::unsupported(format!("version '{version}' of the index {}", self.index_name)))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct File {
+    index_definitions: Map<String, Value>,
+}
+
+impl IndexDefinitions {
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let refused = |e| Error::corrupt("the definitions of indexes (index.json) cannot be decoded").caused_by(e);
+        let file: File = serde_json::from_slice(bytes).map_err(refused)?;
+        let definition = |(name, value)| Ok((name, serde_json::from_value(value).map_err(refused)?));
+        Ok(Self { definitions: file.index_definitions.into_iter().map(definition).collect::<Result<_>>()? })
+    }
+
+    /// As Jackson prints it.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let refused = |e| Error::internal("a definition of an index that is no JSON").caused_by(e);
+        let value = |(name, definition): &(String, IndexDefinition)| {
+            Ok((name.clone(), serde_json::to_value(definition).map_err(refused)?))
+        };
+        let index_definitions = self.definitions.iter().map(value).collect::<Result<_>>()?;
+        crate::json::to_pretty(&File { index_definitions })
+    }
+
+    pub fn get(&self, name: &str) -> Option<&IndexDefinition> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, definition)| definition)
+    }
+
+    /// Sets a definition; one that is there already keeps its place.
+    pub fn set(&mut self, name: &str, definition: IndexDefinition) {
+        match self.definitions.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = definition,
+            None => self.definitions.push((name.to_owned(), definition)),
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<IndexDefinition> {
+        let at = self.definitions.iter().position(|(known, _)| known == name)?;
+        Some(self.definitions.remove(at).1)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &IndexDefinition)> {
+        self.definitions.iter().map(|(name, definition)| (name.as_str(), definition))
+    }
+}
