@@ -6,8 +6,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hudini_format::action::CommitMetadata;
 use hudini_format::log::{
-    BlockKind, BlockRef, Event, Reader, RowBlockWriter, Scanned, avro_block, delete, encode_block, encode_deletes, scan,
+    BlockKind, BlockRef, CdcMode, Event, Reader, RowBlockWriter, Scanned, avro_block, delete, encode_block,
+    encode_deletes, scan,
 };
 use hudini_format::schema::Record;
 use hudini_format::{ErrorKind, Result};
@@ -68,7 +70,10 @@ fn encode_again(block: &BlockRef<'_>) -> Result<Vec<u8>> {
             again.write_rows(&writer, &decoder.flush()?)?;
             again.finish()
         }
-        BlockKind::Delete => encode_deletes(&headers, &delete::decode(block.content, block.content_offset)?),
+        BlockKind::Delete => {
+            let deletes: Vec<_> = delete::records(block.content, block.content_offset)?.collect::<Result<_>>()?;
+            encode_deletes(&headers, &deletes)
+        }
         other => encode_block(other, &headers, block.content),
     }
 }
@@ -164,4 +169,32 @@ fn flipped_bytes_give_blocks_or_errors() {
             file.bytes[at] ^= flip;
         }
     }
+}
+
+/// The schemas of CDC blocks follow from the table's, which `before` and `after` repeat.
+#[test]
+fn cdc_schemas_are_those_of_apache_hudi() {
+    let (mut seen, tables) = (0, table_schemas());
+    for file in logs().iter().filter(|file| file.name().ends_with(".cdc")) {
+        for item in scan(&file.bytes) {
+            let Ok(Scanned::Block(block)) = item else { panic!("{}", file.place()) };
+            let text = block.schema().unwrap();
+            let mode = match text {
+                text if text.contains("\"ts_ms\"") => CdcMode::DataBeforeAfter,
+                text if text.contains("\"before\"") => CdcMode::DataBefore,
+                _ => CdcMode::OpKeyOnly,
+            };
+            assert_eq!(mode.schema(&tables[&file.case]).unwrap(), text, "{}", file.place());
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "only {seen} CDC blocks");
+}
+
+/// By case, as the newest commit has it.
+fn table_schemas() -> BTreeMap<String, String> {
+    let commits = golden_files(|path| path.starts_with("table/.hoodie/timeline/") && path.ends_with("commit"));
+    let commits = commits.iter().filter(|file| file.case.starts_with("cdc_") && !file.bytes.is_empty());
+    let schema = |file: &File| CommitMetadata::decode(&file.bytes).unwrap().schema().unwrap().to_owned();
+    commits.map(|file| (file.case.clone(), schema(file))).collect()
 }

@@ -1,15 +1,17 @@
 //! The content of delete blocks: keys to delete, with the ordering value each delete competes with.
 //!
 //! ```text
-//! i32 version     3; later ones are read the same way, 1 and 2 are Java serialisations
+//! i32 version     3; later ones are read the same way
 //! i32 length      of what follows
 //! Avro array of { recordKey: [null, string], partitionPath: [null, string], orderingVal: union }
 //! ```
 //!
-//! The union is [`OrderingValue`]'s.
+//! The union is [`OrderingValue`]'s. Versions 1 and 2, of releases before 0.13, hold Java objects instead; they are read,
+//! and nobody writes them any more.
 
 use super::block::{CONTENT_VERSION, overwrite};
-use super::ordering::{OrderingValue, Place, read_array, read_ordering, unknown_branch, write_array, write_ordering};
+use super::kryo;
+use super::ordering::{Items, OrderingValue, Place, read_ordering, unknown_branch, write_array, write_ordering};
 use crate::wire::{Reader, put_avro_bytes, put_avro_long};
 use crate::{Error, Result};
 
@@ -25,24 +27,65 @@ pub struct DeleteRecord {
     pub ordering: OrderingValue,
 }
 
-/// The records of a block's content. `content_offset` is where the content starts in its file, for errors.
-pub fn decode(content: &[u8], content_offset: u64) -> Result<Vec<DeleteRecord>> {
+/// The records of a block's content, one by one. `content_offset` is where the content starts in its file, for errors.
+pub fn records(content: &[u8], content_offset: u64) -> Result<Records<'_>> {
     let mut reader = Reader::new(content, content_offset);
     let version = reader.i32("version of a delete block")?;
-    if version < CONTENT_VERSION {
-        return Err(Error::unsupported(format!(
-            "delete block version {version}, a Java serialisation of old releases"
-        ))
-        .at_offset(content_offset)
-        .with_hint("let Apache Hudi compact the table"));
-    }
     let length = reader.count("length of a delete block")?;
-    let mut payload = reader.slice(length, "records of a delete block")?;
-    read_array(&mut payload, MIN_RECORD, |reader| {
-        let key = read_optional_string(reader, "recordKey")?;
-        let partition = read_optional_string(reader, "partitionPath")?;
-        Ok(DeleteRecord { key, partition, ordering: read_ordering(reader, Place::Alone)? })
-    })
+    let payload = reader.slice(length, "records of a delete block")?;
+    let form = match version {
+        1 | 2 => Form::Java(kryo::Records::new(payload)?),
+        CONTENT_VERSION.. => Form::Avro { reader: payload, items: Items::default() },
+        _ => {
+            let message = format!("delete block version {version} is unknown");
+            return Err(Error::unsupported(message).at_offset(content_offset));
+        }
+    };
+    Ok(Records { form, is_over: false })
+}
+
+/// See [`records`]. Nothing follows an error.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    form: Form<'a>,
+    is_over: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Form<'a> {
+    Java(kryo::Records<'a>),
+    Avro { reader: Reader<'a>, items: Items },
+}
+
+impl Form<'_> {
+    fn next(&mut self) -> Result<Option<DeleteRecord>> {
+        match self {
+            Self::Java(records) => records.next().transpose(),
+            Self::Avro { reader, items } => match items.is_next(reader, MIN_RECORD)? {
+                true => read_record(reader).map(Some),
+                false => Ok(None),
+            },
+        }
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<DeleteRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.form.next().transpose();
+        self.is_over = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+fn read_record(reader: &mut Reader<'_>) -> Result<DeleteRecord> {
+    let key = read_optional_string(reader, "recordKey")?;
+    let partition = read_optional_string(reader, "partitionPath")?;
+    Ok(DeleteRecord { key, partition, ordering: read_ordering(reader, Place::Alone)? })
 }
 
 /// Encodes records as the content of a block. Fails for a value that the union has no branch for.

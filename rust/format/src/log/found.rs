@@ -6,6 +6,7 @@ use arrow_schema::SchemaRef;
 
 use super::block::{BlockKind, HeaderKey, Headers, ROLLBACK_COMMAND};
 use crate::avro::RowDecoder;
+use crate::positions::Positions;
 use crate::schema::Record;
 use crate::{Error, Result};
 
@@ -46,6 +47,15 @@ impl<'a> Block<'a> {
     /// Whether the rows hold only updated columns.
     pub fn is_partial(&self) -> bool {
         self.headers.get(HeaderKey::IsPartial).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// The positions of the rows in a base file, and the instant of that base file. `None` where either is missing: then
+    /// keys say which rows are meant, as they may always do.
+    pub fn positions(&self) -> Result<Option<(Positions, &'a str)>> {
+        let of = self.headers.get(HeaderKey::BaseFileInstantTimeOfRecordPositions);
+        let (Some(text), Some(instant)) = (self.headers.get(HeaderKey::RecordPositions), of) else { return Ok(None) };
+        let positions = Positions::from_header(text).map_err(|e| e.at_offset(self.offset))?;
+        Ok(Some((positions, instant)))
     }
 
     /// The instant whose earlier blocks a command block undoes.

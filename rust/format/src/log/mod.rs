@@ -15,8 +15,10 @@
 
 pub mod avro_block;
 pub mod block;
+pub mod cdc;
 pub mod delete;
 mod found;
+mod kryo;
 mod ordering;
 mod reader;
 mod rows;
@@ -28,6 +30,7 @@ mod write;
 mod tests;
 
 pub use block::{BlockKind, HeaderKey, Headers};
+pub use cdc::CdcMode;
 pub use delete::DeleteRecord;
 pub use found::{Block, BlockRef};
 pub use ordering::{DECIMAL_SCALE, OrderingValue};

@@ -9,6 +9,8 @@ use crate::{Error, Result};
 
 const DECIMAL_BYTES: usize = size_of::<i128>();
 const FIELD: &str = "orderingVal";
+/// Ordering fields of one table.
+const MOST_FIELDS: usize = 1000;
 
 /// The ordering value of a delete, by branch of the union.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,9 +97,19 @@ pub(super) fn read_ordering(reader: &mut Reader<'_>, place: Place) -> Result<Ord
 fn read_wrapped(reader: &mut Reader<'_>) -> Result<Vec<OrderingValue>> {
     let offset = reader.offset();
     match reader.avro_long("wrappedValues")? {
-        1 => read_array(reader, 1, |reader| read_ordering(reader, Place::InArray)),
-        other => Err(unknown_branch(offset, "wrappedValues", other)),
+        1 => {}
+        other => return Err(unknown_branch(offset, "wrappedValues", other)),
     }
+    let (mut values, mut items) = (Vec::new(), Items::default());
+    while items.is_next(reader, 1)? {
+        if values.len() == MOST_FIELDS {
+            return Err(
+                Error::unsupported(format!("more than {MOST_FIELDS} ordering values in a delete")).at_offset(offset)
+            );
+        }
+        values.push(read_ordering(reader, Place::InArray)?);
+    }
+    Ok(values)
 }
 
 fn read_bool(reader: &mut Reader<'_>) -> Result<bool> {
@@ -109,10 +121,13 @@ fn read_bool(reader: &mut Reader<'_>) -> Result<bool> {
     }
 }
 
-/// Two's complement, big-endian, of any length. 30 digits fit into 13 bytes; longer ones may only repeat the sign.
 fn read_decimal(reader: &mut Reader<'_>) -> Result<i128> {
     let offset = reader.offset();
-    let bytes = reader.avro_bytes(FIELD)?;
+    twos_complement(reader.avro_bytes(FIELD)?, offset)
+}
+
+/// Two's complement, big-endian, of any length. 30 digits fit into 13 bytes; longer ones may only repeat the sign.
+pub(super) fn twos_complement(bytes: &[u8], offset: u64) -> Result<i128> {
     let fill = match bytes.first() {
         Some(first) if first & 0x80 != 0 => 0xff,
         Some(_) => 0,
@@ -188,29 +203,36 @@ fn shortest(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// An Avro array: blocks of items up to an empty one. A negative count is followed by the block's size in bytes.
-pub(super) fn read_array<'a, T>(
-    reader: &mut Reader<'a>,
-    min_item: usize,
-    mut read: impl FnMut(&mut Reader<'a>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let mut items = Vec::new();
-    loop {
-        let count = reader.avro_long("array count")?;
-        if count == 0 {
-            return Ok(items);
+/// An Avro array whose items are read one by one: blocks of items up to an empty one. A negative count is followed by
+/// the block's size in bytes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Items {
+    /// Of the block.
+    left: usize,
+}
+
+impl Items {
+    /// Whether there is another item, which then has to be read. Each has at least `least` bytes.
+    pub(super) fn is_next(&mut self, reader: &mut Reader<'_>, least: usize) -> Result<bool> {
+        if self.left == 0 {
+            let count = reader.avro_long("array count")?;
+            if count < 0 {
+                reader.avro_long("array block size")?;
+            }
+            self.left = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+            if self.left > reader.left() / least {
+                return Err(reader.corrupt(format!(
+                    "{} array items cannot be in {} bytes",
+                    count.unsigned_abs(),
+                    reader.left()
+                )));
+            }
         }
-        if count < 0 {
-            reader.avro_long("array block size")?;
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => return Ok(false),
         }
-        let count = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-        if count > reader.left() / min_item {
-            return Err(reader.corrupt(format!("{count} array items cannot be in {} bytes", reader.left())));
-        }
-        items.reserve(count);
-        for _ in 0..count {
-            items.push(read(reader)?);
-        }
+        Ok(true)
     }
 }
 

@@ -52,7 +52,7 @@ impl Rows {
                 count
             }
         };
-        while left > 0 && self.decoder.buffered() < self.limits.rows && self.bytes < self.limits.bytes {
+        while left > 0 && !self.is_full() {
             let Some(datum) = self.datum(window, held)? else {
                 self.left = Some(left);
                 return Ok(Read::Cut);
@@ -68,6 +68,11 @@ impl Rows {
         }
         self.bytes = 0;
         Ok(Read::Batch(self.decoder.flush()?))
+    }
+
+    fn is_full(&self) -> bool {
+        let Limits { rows, bytes } = self.limits;
+        self.decoder.buffered() >= rows || self.bytes >= bytes || self.decoder.is_full()
     }
 
     /// The next datum, without its length.

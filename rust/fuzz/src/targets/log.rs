@@ -71,7 +71,11 @@ fn check_block(block: &BlockRef<'_>) {
         other => panic!("a block that was written is read as {other:?}"),
     }
     match block.kind {
-        BlockKind::Delete => drop(decode(block.content, |content| delete::decode(content, block.content_offset))),
+        BlockKind::Delete => {
+            let deletes =
+                |content| delete::records(content, block.content_offset)?.try_for_each(|record| record.map(drop));
+            decode(block.content, deletes);
+        }
         BlockKind::AvroData | BlockKind::CdcData => read_rows(block),
         BlockKind::HfileData => hfile::run(block.content),
         _ => {}

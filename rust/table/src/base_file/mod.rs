@@ -5,5 +5,5 @@ mod parquet_schema;
 mod read;
 mod write;
 
-pub use read::{read, read_bytes};
+pub use read::{read, read_part};
 pub use write::{BaseFileWriter, WriteOptions, WrittenFile};

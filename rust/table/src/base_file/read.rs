@@ -1,6 +1,7 @@
 //! Base files to record batches, column by column, in ranges.
 
 use std::io::{self, Read};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -28,13 +29,18 @@ pub fn read(storage: &Arc<dyn Storage>, path: &str, wanted: &SchemaRef, batch_si
             .at_path(path)
             .with_hint("it was cleaned, or removed by hand; read a newer state of the table")
     })?;
-    let file = StoredFile { storage: Arc::clone(storage), path: path.to_owned(), size: meta.size };
-    batches(file, wanted, batch_size, path)
+    read_part(storage, path, 0..meta.size, wanted, batch_size)
 }
 
-/// The same for a file that lies in memory, as inside a log block.
-pub fn read_bytes(bytes: Bytes, wanted: &SchemaRef, batch_size: usize) -> Result<Batches> {
-    batches(bytes, wanted, batch_size, "a Parquet log block")
+/// The same for a Parquet file that is a part of another file, as in a log block.
+pub fn read_part(
+    storage: &Arc<dyn Storage>,
+    path: &str,
+    part: Range<u64>,
+    wanted: &SchemaRef,
+    batch_size: usize,
+) -> Result<Batches> {
+    batches(StoredFile { storage: Arc::clone(storage), path: path.to_owned(), part }, wanted, batch_size, path)
 }
 
 fn batches(source: impl ChunkReader + 'static, wanted: &SchemaRef, batch_size: usize, path: &str) -> Result<Batches> {
@@ -87,13 +93,17 @@ fn parquet_error(e: ParquetError, path: &str) -> Error {
 struct StoredFile {
     storage: Arc<dyn Storage>,
     path: String,
-    size: u64,
+    /// Where the Parquet file lies in the stored one.
+    part: Range<u64>,
 }
 
 impl StoredFile {
     fn fetch(&self, start: u64, length: u64) -> Result<Bytes> {
-        let end = start.checked_add(length).filter(|end| *end <= self.size);
-        let end = end.ok_or_else(|| Error::corrupt(format!("bytes beyond the file's {} are asked for", self.size)))?;
+        let start = self.part.start.checked_add(start);
+        let end = start.and_then(|start| start.checked_add(length)).filter(|end| *end <= self.part.end);
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(Error::corrupt(format!("bytes beyond the Parquet file's {} are asked for", self.len())));
+        };
         let mut parts = self.storage.submit(&self.path, std::iter::once(start..end).collect()).wait()?;
         parts.pop().ok_or_else(|| Error::storage("storage answered with nothing"))
     }
@@ -101,7 +111,7 @@ impl StoredFile {
 
 impl Length for StoredFile {
     fn len(&self) -> u64 {
-        self.size
+        self.part.end.saturating_sub(self.part.start)
     }
 }
 
@@ -109,7 +119,7 @@ impl ChunkReader for StoredFile {
     type T = Ahead;
 
     fn get_read(&self, start: u64) -> ParquetResult<Ahead> {
-        let file = Self { storage: Arc::clone(&self.storage), path: self.path.clone(), size: self.size };
+        let file = Self { storage: Arc::clone(&self.storage), path: self.path.clone(), part: self.part.clone() };
         Ok(Ahead { file, at: start, buffer: Bytes::new() })
     }
 
@@ -128,7 +138,7 @@ struct Ahead {
 impl Read for Ahead {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.buffer.is_empty() {
-            let left = self.file.size.saturating_sub(self.at);
+            let left = self.file.len().saturating_sub(self.at);
             let length = left.min(READ_AHEAD);
             if length == 0 {
                 return Ok(0);

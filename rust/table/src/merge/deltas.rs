@@ -114,9 +114,10 @@ impl Deltas {
         Ok(())
     }
 
-    /// Takes a delete block in.
-    pub fn push_deletes(&mut self, deletes: &[DeleteRecord]) -> Result<()> {
+    /// Takes deletes in, those of a delete block for example.
+    pub fn push_deletes(&mut self, deletes: impl IntoIterator<Item = Result<DeleteRecord>>) -> Result<()> {
         for delete in deletes {
+            let delete = delete?;
             if let Some(key) = &delete.key {
                 let ordering = OrderingKey::of_delete(&delete.ordering)?;
                 self.push(key, Change::Delete { ordering, row: None })?;

@@ -1,21 +1,27 @@
 //! The changes that the log files of a slice hold.
+//!
+//! Which blocks count is known only when all of them were seen: a rollback undoes earlier ones, a log compaction replaces
+//! them. So the files are gone through twice, first by header alone, then block by block for those that count.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use bytes::Bytes;
-use hashbrown::HashMap;
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
 use hudini_format::avro::RowDecoder;
-use hudini_format::log::{BlockKind, BlockRef, Scanned, avro_block, delete, scan};
+use hudini_format::log::{Block, BlockKind, delete};
 use hudini_format::schema::{Record, meta};
 
 use super::deltas::{Deltas, MergeRule};
+use super::log_file::{Choice, LogFile, Part};
+use crate::base_file;
 use crate::storage::Storage;
 use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
-/// Rows of a log that become one batch.
+/// Rows of a Parquet block that become one batch.
 const BATCH_ROWS: usize = 8192;
 
 /// Blocks and bytes, for `explain()`.
@@ -29,68 +35,100 @@ pub struct LogStats {
 
 /// Reads all logs of a slice as rows of `schema`, merged among themselves.
 pub fn read_logs(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     snapshot: &Snapshot,
     slice: &FileSlice,
     schema: &SchemaRef,
     rule: &MergeRule,
 ) -> Result<(Deltas, LogStats)> {
-    let mut stats = LogStats::default();
-    let mut files = Vec::new();
-    for log in &slice.logs {
-        let path = slice.path(log);
-        let bytes = storage.read(&path)?;
-        let bytes = bytes.ok_or_else(|| Error::storage("a log file of the snapshot is gone").at_path(&path))?;
-        stats.files += 1;
-        stats.bytes += bytes.len() as u64;
-        files.push((path, bytes));
+    let logs = slice.logs.iter();
+    let mut files: Vec<_> = logs.map(|log| LogFile::new(storage.as_ref(), slice.path(log), log.size)).collect();
+    let bytes = slice.logs.iter().map(|log| log.size).sum();
+    let mut stats = LogStats { files: files.len() as u64, bytes, ..LogStats::default() };
+    let blocks = visible_blocks(&mut files, snapshot, &mut stats)?;
+    let mut rows = RowReader { storage, schema, parsed: None, deltas: Deltas::new(rule.clone()) };
+    let mut at = None;
+    for block in blocks {
+        if at.is_some_and(|at| at != block.file)
+            && let Some(done) = at.and_then(|at: usize| files.get_mut(at))
+        {
+            done.rest();
+        }
+        at = Some(block.file);
+        if let Some(file) = files.get_mut(block.file) {
+            rows.read(file, &block)?;
+        }
     }
-    let mut deltas = Deltas::new(rule.clone());
-    for (path, block) in visible_blocks(&files, snapshot, &mut stats)? {
-        push_block(&mut deltas, &block, schema).map_err(|e| e.at_path(path).at_offset(block.offset))?;
-    }
-    Ok((deltas, stats))
+    Ok((rows.deltas, stats))
 }
 
-type Located<'a> = (&'a str, BlockRef<'a>);
+/// Where a block stands.
+#[derive(Debug, Clone)]
+struct Located {
+    /// Its place among the files.
+    file: usize,
+    offset: u64,
+}
+
+/// The blocks of one instant, and the instants that they replace.
+#[derive(Debug)]
+struct OfInstant {
+    arrival: usize,
+    blocks: Vec<Located>,
+    replaces: Vec<String>,
+}
+
+/// What was seen so far and is not undone, by instant.
+#[derive(Debug, Default)]
+struct Seen {
+    arrivals: usize,
+    by_instant: HashMap<String, OfInstant, FixedState>,
+}
+
+impl Seen {
+    fn add(&mut self, instant: &str, block: &Block<'_>, located: Located) {
+        if let Some(known) = self.by_instant.get_mut(instant) {
+            known.blocks.push(located);
+            return;
+        }
+        let replaces = block.compacted_block_times().map(str::to_owned).collect();
+        let of_instant = OfInstant { arrival: self.arrivals, blocks: vec![located], replaces };
+        self.by_instant.insert(instant.to_owned(), of_instant);
+        self.arrivals += 1;
+    }
+
+    fn undo(&mut self, instant: &str) {
+        self.by_instant.remove(instant);
+    }
+}
 
 /// The blocks that count, oldest first: those a rollback undid are gone, and those a log compaction folded together are
 /// replaced by the outcome, at the place of the newest of them.
-fn visible_blocks<'a>(
-    files: &'a [(String, Bytes)],
-    snapshot: &Snapshot,
-    stats: &mut LogStats,
-) -> Result<Vec<Located<'a>>> {
-    let mut arrivals: Vec<&str> = Vec::new();
-    let mut blocks: HashMap<&str, Vec<Located<'a>>, foldhash::fast::FixedState> = HashMap::default();
-    for (path, bytes) in files {
-        for scanned in scan(bytes) {
-            let block = match scanned.map_err(|e| e.at_path(path))? {
-                Scanned::Corrupt(_) => {
-                    stats.corrupt += 1;
-                    continue;
-                }
-                Scanned::Block(block) => block,
-            };
-            stats.blocks += 1;
+fn visible_blocks(files: &mut [LogFile<'_>], snapshot: &Snapshot, stats: &mut LogStats) -> Result<Vec<Located>> {
+    let mut seen = Seen::default();
+    for (at, file) in files.iter_mut().enumerate() {
+        let (mut blocks, mut corrupt) = (0, 0);
+        let meet = |block: &Block<'_>| {
+            blocks += 1;
             if block.kind == BlockKind::Command {
-                let target = block.rollback_target().map_err(|e| e.at_path(path))?;
-                arrivals.retain(|t| *t != target);
-                blocks.remove(target);
-                continue;
+                seen.undo(block.rollback_target()?);
+            } else {
+                let instant = block.instant_time()?;
+                if counts(snapshot, instant) {
+                    seen.add(instant, block, Located { file: at, offset: block.offset });
+                }
             }
-            let instant = block.instant_time().map_err(|e| e.at_path(path))?;
-            if !counts(snapshot, instant) {
-                continue;
-            }
-            let of_instant = blocks.entry(instant).or_insert_with(|| {
-                arrivals.push(instant);
-                Vec::new()
-            });
-            of_instant.push((path.as_str(), block));
-        }
+            Ok(Choice::Nothing)
+        };
+        file.read(meet, |part| {
+            corrupt += u64::from(matches!(part, Part::Corrupt));
+            Ok(())
+        })?;
+        file.rest();
+        stats.blocks += blocks;
+        stats.corrupt += corrupt;
     }
-    Ok(resolve_compacted(&arrivals, blocks))
+    Ok(resolve_compacted(seen))
 }
 
 /// Since version 8 the file name's instant has been checked already; before, each block answers for itself. Never read
@@ -100,73 +138,88 @@ fn counts(snapshot: &Snapshot, instant: &str) -> bool {
     known && (!snapshot.logs_named_by_slice || snapshot.is_committed(instant))
 }
 
-fn resolve_compacted<'a>(
-    arrivals: &[&'a str],
-    mut blocks: HashMap<&'a str, Vec<Located<'a>>, foldhash::fast::FixedState>,
-) -> Vec<Located<'a>> {
-    // From an original to the outermost compacted instant that holds it.
-    let mut folded: HashMap<&str, &'a str, foldhash::fast::FixedState> = HashMap::default();
-    let mut chosen: Vec<&str> = Vec::new();
-    for instant in arrivals.iter().rev().copied() {
-        let originals: Vec<&'a str> = match blocks.get(instant).and_then(|b| b.first()) {
-            Some((_, block)) => block.compacted_block_times().collect(),
-            None => continue,
-        };
-        if !originals.is_empty() {
-            let outermost = folded.get(instant).copied().unwrap_or(instant);
-            folded.extend(originals.into_iter().map(|original| (original, outermost)));
-            continue;
-        }
-        let stands_for = folded.get(instant).copied().unwrap_or(instant);
-        if !chosen.contains(&stands_for) {
-            chosen.push(stands_for);
+fn resolve_compacted(seen: Seen) -> Vec<Located> {
+    let mut instants: Vec<_> = seen.by_instant.into_iter().collect();
+    instants.sort_by_key(|(_, of_instant)| of_instant.arrival);
+    // From an original to the outermost compacted instant that holds it, by place.
+    let mut folded: HashMap<&str, usize, FixedState> = HashMap::default();
+    let mut chosen: Vec<usize> = Vec::new();
+    for (at, (instant, of_instant)) in instants.iter().enumerate().rev() {
+        let stands_for = folded.get(instant.as_str()).copied().unwrap_or(at);
+        match of_instant.replaces.as_slice() {
+            [] => chosen.push(stands_for),
+            originals => folded.extend(originals.iter().map(|original| (original.as_str(), stands_for))),
         }
     }
-    chosen.iter().rev().flat_map(|instant| blocks.remove(instant).unwrap_or_default()).collect()
+    let blocks = |at: &usize| instants.get(*at).map(|(_, of_instant)| of_instant.blocks.clone()).unwrap_or_default();
+    let mut shown: HashSet<usize, FixedState> = HashSet::default();
+    chosen.retain(|at| shown.insert(*at));
+    chosen.iter().rev().flat_map(blocks).collect()
 }
 
-fn push_block(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> Result<()> {
-    if block.is_partial() {
-        return Err(Error::unsupported("partial updates in a log (IS_PARTIAL)"));
+/// Takes the blocks that count in.
+struct RowReader<'a> {
+    storage: &'a Arc<dyn Storage>,
+    schema: &'a SchemaRef,
+    /// The schema of the block before, which mostly is that of the next one too.
+    parsed: Option<(String, Record)>,
+    deltas: Deltas,
+}
+
+impl RowReader<'_> {
+    fn read(&mut self, file: &mut LogFile<'_>, located: &Located) -> Result<()> {
+        let Self { schema, parsed, deltas, .. } = self;
+        let mut parquet: Option<Range<u64>> = None;
+        let choose = |block: &Block<'_>| {
+            let choice = match block.kind {
+                BlockKind::Delete => return Ok(Choice::Content),
+                BlockKind::AvroData => {
+                    Choice::Rows(RowDecoder::new(writer_schema(parsed, block)?, Arc::clone(schema))?)
+                }
+                BlockKind::ParquetData => {
+                    writer_schema(parsed, block)?;
+                    parquet = Some(block.content_offset..block.content_offset + block.content_length);
+                    Choice::Nothing
+                }
+                other => return Err(Error::unsupported(format!("log blocks of kind {}", other.name()))),
+            };
+            if block.is_partial() {
+                return Err(Error::unsupported("partial updates in a log (IS_PARTIAL)"));
+            }
+            Ok(choice)
+        };
+        let take = |part: Part<'_>| match part {
+            Part::Rows(rows) => deltas.push_rows(rows),
+            Part::Content(content) => deltas.push_deletes(delete::records(&content, located.offset)?),
+            Part::Corrupt => Ok(()),
+        };
+        let read = file.read_block(located.offset, choose, take);
+        read.map_err(|e| e.at_offset(located.offset))?;
+        match parquet {
+            Some(range) => self.read_parquet(file.path(), range).map_err(|e| e.at_offset(located.offset)),
+            None => Ok(()),
+        }
     }
-    match block.kind {
-        BlockKind::AvroData => push_avro(deltas, block, schema),
-        BlockKind::ParquetData => push_parquet(deltas, block, schema),
-        BlockKind::Delete => deltas.push_deletes(&delete::decode(block.content, block.content_offset)?),
-        other => Err(Error::unsupported(format!("log blocks of kind {}", other.name()))),
+
+    /// Only the columns that are wanted are fetched.
+    fn read_parquet(&mut self, path: &str, range: Range<u64>) -> Result<()> {
+        for batch in base_file::read_part(self.storage, path, range, self.schema, BATCH_ROWS)? {
+            self.deltas.push_rows(batch?)?;
+        }
+        Ok(())
     }
 }
 
 /// The columns of a data block. Rows of a changelog say in a column of their own whether they are deletes, and would be
 /// shown as data.
-fn writer_schema(block: &BlockRef<'_>) -> Result<Record> {
-    let writer = Record::parse(block.schema()?)?;
-    match writer.field(meta::OPERATION) {
-        Some(_) => Err(Error::unsupported(format!("log rows with the column {}", meta::OPERATION))),
-        None => Ok(writer),
-    }
-}
-
-fn push_avro(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> Result<()> {
-    let writer = writer_schema(block)?;
-    let mut decoder = RowDecoder::new(&writer, Arc::clone(schema))?;
-    for datum in avro_block::records(block.content, block.content_offset)? {
-        decoder.decode(datum?)?;
-        if decoder.buffered() == BATCH_ROWS {
-            deltas.push_rows(decoder.flush()?)?;
+fn writer_schema<'p>(parsed: &'p mut Option<(String, Record)>, block: &Block<'_>) -> Result<&'p Record> {
+    let text = block.schema()?;
+    if parsed.as_ref().is_none_or(|(known, _)| known != text) {
+        let record = Record::parse(text)?;
+        if record.field(meta::OPERATION).is_some() {
+            return Err(Error::unsupported(format!("log rows with the column {}", meta::OPERATION)));
         }
+        *parsed = Some((text.to_owned(), record));
     }
-    if decoder.buffered() > 0 {
-        deltas.push_rows(decoder.flush()?)?;
-    }
-    Ok(())
-}
-
-fn push_parquet(deltas: &mut Deltas, block: &BlockRef<'_>, schema: &SchemaRef) -> Result<()> {
-    writer_schema(block)?;
-    let content = Bytes::copy_from_slice(block.content);
-    for batch in crate::base_file::read_bytes(content, schema, BATCH_ROWS)? {
-        deltas.push_rows(batch?)?;
-    }
-    Ok(())
+    parsed.as_ref().map(|(_, record)| record).ok_or_else(|| Error::internal("the schema of a log block went missing"))
 }

@@ -2,6 +2,7 @@
 
 mod deltas;
 mod log;
+mod log_file;
 pub(crate) mod ordering;
 mod slice;
 

@@ -76,7 +76,7 @@ impl Split {
         }
         // What merging needs comes along, and is dropped behind it.
         let needed = self.merge_schema(output)?;
-        let (changes, _) = merge::read_logs(storage.as_ref(), &self.snapshot, slice, &needed, &self.rule)?;
+        let (changes, _) = merge::read_logs(storage, &self.snapshot, slice, &needed, &self.rule)?;
         let base = base_rows(storage, slice, &needed, batch_size)?;
         let merged = SliceMerge::new(base, changes, batch_size);
         Ok(Box::new(merged.map(|m| m.map(|merged| merged.rows))))

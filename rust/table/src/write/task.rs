@@ -191,7 +191,7 @@ impl Run<'_> {
             for batch in input {
                 let naming = rows::in_table_types(&batch?, &self.schema, Some(&named))?;
                 let deleted = keys.record_keys(&naming)?;
-                changes.push_deletes(&deleted.iter().flatten().map(|key| self.delete(key)).collect::<Vec<_>>())?;
+                changes.push_deletes(deleted.iter().flatten().map(|key| Ok(self.delete(key))))?;
             }
         } else {
             for batch in self.stamped(keys, file_name, input) {

@@ -1,5 +1,6 @@
 mod damage;
 mod deletes;
+mod java;
 mod model;
 mod push;
 mod vectors;
@@ -20,4 +21,8 @@ fn only_block(bytes: &[u8]) -> BlockRef<'_> {
         [Scanned::Block(block)] => block.clone(),
         other => panic!("one block expected: {other:?}"),
     }
+}
+
+fn deletes(content: &[u8], offset: u64) -> crate::Result<Vec<DeleteRecord>> {
+    delete::records(content, offset)?.collect()
 }

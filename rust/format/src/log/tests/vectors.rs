@@ -47,7 +47,7 @@ fn delete_block() {
         ordering,
     };
     let records = [record("a", "p", OrderingValue::NONE), record("b", "", OrderingValue::Long(50))];
-    assert_eq!(delete::decode(block.content, block.content_offset).unwrap(), records);
+    assert_eq!(deletes(block.content, block.content_offset).unwrap(), records);
 
     let content = delete::encode(&records).unwrap();
     let headers = [(HeaderKey::InstantTime, "20260101000000002")];
@@ -86,7 +86,7 @@ fn golden_empty_delete_block() {
         00000000 00000011 3030303030303030303030303030303031
         0000000000000009 00000003 00000001 00 00000000 0000000000000048");
     let block = only_block(&bytes);
-    assert_eq!(delete::decode(block.content, block.content_offset).unwrap(), []);
+    assert_eq!(deletes(block.content, block.content_offset).unwrap(), []);
     let headers = [(HeaderKey::InstantTime, "00000000000000001")];
     assert_eq!(encode_block(BlockKind::Delete, &headers, &delete::encode(&[]).unwrap()).unwrap(), bytes);
 }
@@ -112,6 +112,55 @@ fn cdc_content_with_images() {
         000702026902023900");
     let lengths: Vec<_> = avro_block::records(&content, 0).unwrap().map(|r| r.unwrap().len()).collect();
     assert_eq!(lengths, [28, 7]);
+}
+
+/// Apache Hudi 1.2.0's headers of two golden tables; the meta columns are ours to take away.
+#[test]
+fn cdc_schemas() {
+    let user = concat!(
+        r#"{"name":"id","type":["null","string"],"default":null},{"name":"ts","type":["null","long"],"default":null}"#,
+        r#"]}"#
+    );
+    let table = format!(
+        r#"{{"type":"record","name":"t_record","namespace":"hoodie.t","fields":[{{"name":"_hoodie_record_key","type":["null","string"],"doc":"","default":null}},{user}"#
+    );
+    let text = |name: &str| format!(r#"{{"name":"{name}","type":["null","string"],"doc":"","default":null}}"#);
+    let (op, key, time) = (text("op"), text("record_key"), text("ts_ms"));
+    let head = r#"{"type":"record","name":"CDC","namespace":"hoodie.t","doc":"","fields":["#;
+    let before = format!(
+        r#"{{"name":"before","type":["null",{{"type":"record","name":"t_record","fields":[{user}],"doc":"","default":null}}"#
+    );
+    let after = r#"{"name":"after","type":["null","t_record"],"doc":"","default":null}"#;
+    assert_eq!(CdcMode::OpKeyOnly.schema(&table).unwrap(), CDC_SCHEMA);
+    assert_eq!(CdcMode::DataBefore.schema(&table).unwrap(), format!("{head}{op},{key},{before}]}}"));
+    let all = format!("{head}{op},{time},{before},{after}]}}");
+    assert_eq!(CdcMode::DataBeforeAfter.schema(&table).unwrap(), all);
+    crate::schema::Record::parse(&all).unwrap();
+}
+
+#[test]
+fn cdc_modes_by_name() {
+    assert_eq!(CdcMode::parse("data_before_AFTER").unwrap(), CdcMode::DataBeforeAfter);
+    assert_eq!(CdcMode::parse("ALL").unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    for bad in ["", "[]", r#"{"type":"record"}"#, r#"{"type":"record","name":"r"}"#] {
+        assert!(CdcMode::DataBefore.schema(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn positions_need_their_base_file() {
+    let text = crate::positions::Positions::from_iter([1, 6]).to_header();
+    let positions = (HeaderKey::RecordPositions, text.as_str());
+    let base = (HeaderKey::BaseFileInstantTimeOfRecordPositions, "20260101000000000");
+    let block = |headers: &[(HeaderKey, &str)]| encode_block(BlockKind::AvroData, headers, &[]).unwrap();
+    let both = block(&[positions, base]);
+    let (found, instant) = only_block(&both).positions().unwrap().unwrap();
+    assert_eq!((found.iter().collect::<Vec<_>>(), instant), (vec![1, 6], "20260101000000000"));
+    for one in [positions, base] {
+        assert_eq!(only_block(&block(&[one])).positions().unwrap(), None);
+    }
+    let damaged = block(&[(HeaderKey::RecordPositions, "?"), base]);
+    assert_eq!(only_block(&damaged).positions().unwrap_err().offset(), Some(0));
 }
 
 #[rstest]
