@@ -48,7 +48,8 @@ fn read(file: &File) -> Vec<Entry> {
 
 #[test]
 fn histories_of_layout_2_hold_what_apache_hudi_archived() {
-    for (case, manifest, files) in trees() {
+    let data_tables = trees().into_iter().filter(|(_, _, files)| !files[0].path.contains("/.hoodie/metadata/"));
+    for (case, manifest, files) in data_tables {
         let mut found = Vec::new();
         for listed in &manifest.files {
             let file = files.iter().find(|f| f.name() == listed.file_name).unwrap();

@@ -1,8 +1,9 @@
 //! Hashes of keys, composite keys taken apart, buckets in file ids: total functions, each with a range of answers.
 
 use hudini_format::hash::{
-    bucket_file_id_prefix, bucket_of, bucket_of_file_id, bucket_of_key, hadoop_murmur2, key_parts, metadata_shard,
+    bucket_file_id_prefix, bucket_of, bucket_of_file_id, bucket_of_key, hadoop_murmur2, metadata_shard,
 };
+use hudini_format::key::key_parts;
 
 use super::{Input, Target, decode, nothing_to_mend};
 

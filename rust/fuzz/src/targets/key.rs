@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int64Array};
 use arrow_array::{RecordBatch, StringArray, TimestampMicrosecondArray};
-use hudini_format::key::{Generator, KeyConfig};
+use hudini_format::key::{Generator, KeyConfig, PathStyle};
 
 use super::{Input, Target, check_error, decode, nothing_to_mend};
 
@@ -23,9 +23,18 @@ fn run(bytes: &[u8]) {
     }
     let fields = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
     let (key_fields, partition_fields) = (fields(input.text()), fields(input.text()));
-    let generator = [Generator::Simple, Generator::Complex, Generator::NonPartition][usize::from(flags >> 2) % 3];
-    let config =
-        KeyConfig { generator, key_fields, partition_fields, hive_style: flags & 1 > 0, url_encode: flags & 2 > 0 };
+    let generators = [
+        Generator::Simple,
+        Generator::Complex,
+        Generator::NonPartition,
+        Generator::GlobalDelete,
+        Generator::Timestamp,
+        Generator::Custom,
+    ];
+    let generator = generators[usize::from(flags >> 3) % generators.len()];
+    let path_style = PathStyle { hive: flags & 1 > 0, url_encoded: flags & 2 > 0, slashed_dates: flags & 4 > 0 };
+    let _ = path_style.values(input.text(), &partition_fields);
+    let config = KeyConfig::new(generator, key_fields, partition_fields, path_style);
     let text = input.text();
     let batch = batch(text, input.rest(), scale);
     let keys = decode(bytes, |_| config.record_keys(&batch));
