@@ -1,36 +1,37 @@
-//! Memory that rows take without paying for it in bytes.
+//! What rows may take in memory for the bytes they have.
 //!
-//! A value in Arrow takes at most eight times the bytes it takes in a datum, with a few exceptions: a null, one byte long
-//! or none, fills the slot of a decimal, of a long fixed, of a struct with a thousand fields; an enum is a number in the
-//! datum and text in Arrow; a wanted column that the writer lacks takes no byte at all; and items of no bytes can be
-//! claimed by the billion. These spend from an allowance, so that no row and no batch outgrows its input without bound.
+//! A datum can be much smaller than what Arrow makes of it: a null, one byte long, fills the slot of a decimal, of a long
+//! fixed, of a struct with a thousand fields; an enum is a number in the datum and text in Arrow; a wanted column that the
+//! writer lacks takes no byte at all; and items of no bytes can be claimed by the billion. So slots are counted: those of
+//! a row are the same in every row, those of items are known from their number before they are read. A row that takes
+//! far too much is refused. A batch that takes too much is full, and goes on as another batch.
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Free for everybody.
 const BASE: usize = 256 << 10;
 
-/// And so many times the bytes of the input.
-const FACTOR: usize = 8;
+/// So many times its bytes may a row take. No batch is smaller than a row.
+const ROW_FACTOR: usize = 16;
 
-/// What `input` bytes may spend.
-pub(super) fn limit(input: usize) -> usize {
-    input.saturating_mul(FACTOR).saturating_add(BASE)
+/// And so many times their bytes the rows of a batch: half as many, because what grows reserves up to twice its need.
+const BATCH_FACTOR: usize = 7;
+
+fn limit(bytes: usize, factor: usize) -> usize {
+    bytes.saturating_mul(factor).saturating_add(BASE)
 }
 
 /// What is left for one row.
 #[derive(Debug)]
 pub(super) struct Allowance {
+    limit: usize,
     left: usize,
 }
 
 impl Allowance {
     pub(super) fn new(datum: usize) -> Self {
-        Self { left: limit(datum) }
-    }
-
-    pub(super) fn left(&self) -> usize {
-        self.left
+        let limit = limit(datum, ROW_FACTOR);
+        Self { limit, left: limit }
     }
 
     #[inline(always)]
@@ -40,15 +41,50 @@ impl Allowance {
                 self.left = left;
                 Ok(())
             }
-            None => Err(exhausted()),
+            None => Err(too_much()),
         }
+    }
+
+    fn spent(&self) -> usize {
+        self.limit - self.left
     }
 }
 
 #[cold]
-fn exhausted() -> Error {
+fn too_much() -> Error {
     Error::unsupported(format!(
-        "an Avro row whose nulls, enums or empty items take {FACTOR} times its own size and {} KiB more",
+        "an Avro row whose nulls, enums or empty items take more than {ROW_FACTOR} times its bytes and {} KiB",
         BASE >> 10
     ))
+}
+
+/// What the rows of a batch have, and what they take.
+#[derive(Debug, Default)]
+pub(super) struct Balance {
+    input: usize,
+    taken: usize,
+}
+
+impl Balance {
+    pub(super) fn add(&mut self, datum: usize, spent: &Allowance, missing: usize) {
+        self.input = self.input.saturating_add(datum);
+        self.taken = self.taken.saturating_add(spent.spent()).saturating_add(missing);
+    }
+
+    #[inline]
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.taken > limit(self.input, BATCH_FACTOR)
+    }
+
+    /// Refuses a row for a batch that is full.
+    #[inline]
+    pub(super) fn check(&self) -> Result<()> {
+        if self.is_exceeded() { Err(full()) } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn full() -> Error {
+    Error::new(ErrorKind::MemoryLimit, "rows that take too much memory for one batch")
+        .with_hint("take the batch from the decoder when it says that it is full")
 }

@@ -6,7 +6,8 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::allowance::Allowance;
 use super::cursor;
-use super::plan::Plan;
+use super::items::Items;
+use super::plan::{Plan, slot_width};
 use super::promote::Promotion;
 use super::shape::{self, Bounds, Nullable};
 use super::vectors::{Validity, Variable, offset};
@@ -19,8 +20,8 @@ pub(super) struct Column {
     nullable: Nullable,
     valid: Validity,
     pub(super) values: Values,
-    /// Bytes that a null takes in memory.
-    null_width: usize,
+    /// Bytes in memory of the slot of a value.
+    width: usize,
     /// The type of the values; of nested ones already the wanted type.
     data_type: DataType,
     promotion: Promotion,
@@ -47,17 +48,7 @@ pub(super) enum Values {
     Decimal(Vec<i128>),
     List(Vec<i32>, Box<Items<Column>>),
     Map(Vec<i32>, Box<Items<(Column, Column)>>),
-    Struct(Plan),
-}
-
-/// What arrays and maps hold.
-#[derive(Debug)]
-pub(super) struct Items<T> {
-    /// The fewest bytes an item takes.
-    fewest: usize,
-    /// Bytes that an item of none takes in memory.
-    width: usize,
-    pub(super) columns: T,
+    Struct(Box<Plan>),
 }
 
 impl Column {
@@ -71,13 +62,14 @@ impl Column {
             None => (Values::leaf(inner, wanted)?, arrow_type(inner)?),
         };
         let promotion = Promotion::between(&data_type, wanted)?;
-        let (null_width, wanted) = (values.width(), wanted.clone());
-        Ok(Self { nullable, valid: Validity::default(), values, null_width, data_type, promotion, wanted })
+        let promoted = if promotion == Promotion::Same { 0 } else { slot_width(wanted) };
+        let width = values.width().saturating_add(promoted);
+        Ok(Self { nullable, valid: Validity::default(), values, width, data_type, promotion, wanted: wanted.clone() })
     }
 
-    /// Bytes that a null takes in memory.
-    pub(super) fn null_width(&self) -> usize {
-        self.null_width
+    /// Bytes in memory of the slot of a value.
+    pub(super) fn width(&self) -> usize {
+        self.width
     }
 
     /// Reads one value and hands back what follows.
@@ -88,7 +80,6 @@ impl Column {
             Nullable::Branch { null, value } => match cursor::branch(rest, null, value)? {
                 (true, rest) => rest,
                 (false, rest) => {
-                    allowance.spend(self.null_width)?;
                     self.push_null()?;
                     return Ok(rest);
                 }
@@ -99,12 +90,10 @@ impl Column {
         self.values.read(rest, allowance)
     }
 
-    #[inline(never)]
-    fn read_item<'a>(&mut self, rest: &'a [u8], allowance: &mut Allowance) -> Result<&'a [u8]> {
-        self.read(rest, allowance)
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.values.reserve(rows);
     }
 
-    /// The caller has asked the allowance.
     pub(super) fn push_null(&mut self) -> Result<()> {
         self.valid.push_null();
         self.values.push_filler()
@@ -124,7 +113,7 @@ impl Values {
         Ok(Some(match (node, wanted) {
             (Node::Array(item), DataType::List(field)) => {
                 let column = Column::new(item, field.data_type(), bounds)?;
-                let items = Items { fewest: shape::fewest_bytes(item), width: column.null_width, columns: column };
+                let items = Items::new(shape::fewest_bytes(item), column.width, column);
                 Self::List(vec![0], Box::new(items))
             }
             (Node::Map(value), DataType::Map(entries, _)) => {
@@ -132,10 +121,13 @@ impl Values {
                 let key = Column::new(&Node::String, key.data_type(), bounds)?;
                 let value_column = Column::new(value, field.data_type(), bounds)?;
                 let fewest = shape::fewest_bytes(value).saturating_add(1);
-                let items = Items { fewest, width: value_column.null_width, columns: (key, value_column) };
+                let width = key.width.saturating_add(value_column.width);
+                let items = Items::new(fewest, width, (key, value_column));
                 Self::Map(vec![0], Box::new(items))
             }
-            (Node::Record(record), DataType::Struct(fields)) => Self::Struct(Plan::new(record, fields, bounds)?),
+            (Node::Record(record), DataType::Struct(fields)) => {
+                Self::Struct(Box::new(Plan::new(record, fields, bounds)?))
+            }
             _ => return Ok(None),
         }))
     }
@@ -160,7 +152,7 @@ impl Values {
         })
     }
 
-    /// Bytes of one value in memory, of its slot if it lies elsewhere; one at least, for the time it takes.
+    /// Bytes in memory of the slot of a value; one at least, for the time it takes.
     fn width(&self) -> usize {
         match self {
             Self::Null | Self::Boolean(_) => 1,
@@ -169,7 +161,7 @@ impl Values {
             Self::Bytes(_) | Self::Enum(..) | Self::List(..) | Self::Map(..) => 4,
             Self::Fixed(size, _) => (*size).max(1),
             Self::FixedDecimal(..) | Self::Decimal(_) => 16,
-            Self::Struct(plan) => plan.null_width().max(1),
+            Self::Struct(plan) => plan.width().saturating_add(plan.missing_width()).max(1),
         }
     }
 
@@ -234,25 +226,33 @@ impl Values {
     fn read_nested<'a>(&mut self, rest: &'a [u8], allowance: &mut Allowance) -> Result<&'a [u8]> {
         match self {
             Self::List(offsets, items) => {
-                let Items { fewest, width, columns: item } = items.as_mut();
-                let rest =
-                    read_items(rest, *fewest, *width, allowance, |rest, allowance| item.read_item(rest, allowance))?;
-                offsets.push(offset(item.valid.len())?);
+                let rest = items.read(rest, allowance)?;
+                offsets.push(offset(items.columns.valid.len())?);
                 Ok(rest)
             }
             Self::Map(offsets, items) => {
-                let Items { fewest, width, columns: (key, value) } = items.as_mut();
-                let rest = read_items(rest, *fewest, *width, allowance, |rest, allowance| {
-                    value.read_item(key.read_item(rest, allowance)?, allowance)
-                })?;
-                offsets.push(offset(value.valid.len())?);
+                let rest = items.read(rest, allowance)?;
+                offsets.push(offset(items.columns.1.valid.len())?);
                 Ok(rest)
             }
-            Self::Struct(plan) => {
-                allowance.spend(plan.missing_width())?;
-                plan.read(rest, allowance)
-            }
+            Self::Struct(plan) => plan.read(rest, allowance),
             _ => Err(Error::internal("a type without children")),
+        }
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        match self {
+            Self::Null => {}
+            Self::Boolean(values) => values.reserve(rows),
+            Self::Int(values) => values.reserve(rows),
+            Self::Long(values) => values.reserve(rows),
+            Self::Float(values) => values.reserve(rows),
+            Self::Double(values) => values.reserve(rows),
+            Self::Bytes(values) | Self::Enum(_, values) => values.reserve(rows),
+            Self::Fixed(size, values) => values.reserve(rows.saturating_mul(*size)),
+            Self::FixedDecimal(_, values) | Self::Decimal(values) => values.reserve(rows),
+            Self::List(offsets, _) | Self::Map(offsets, _) => offsets.reserve(rows),
+            Self::Struct(plan) => plan.reserve(rows),
         }
     }
 
@@ -310,27 +310,6 @@ fn unscaled_exactly(bytes: &[u8]) -> Result<i128> {
         return Err(Error::unsupported(format!("a decimal of {} bytes", bytes.len())));
     }
     Ok(value)
-}
-
-/// All blocks of an array or map.
-fn read_items<'a>(
-    mut rest: &'a [u8],
-    fewest: usize,
-    width: usize,
-    allowance: &mut Allowance,
-    mut item: impl FnMut(&'a [u8], &mut Allowance) -> Result<&'a [u8]>,
-) -> Result<&'a [u8]> {
-    loop {
-        let (count, _, items) = cursor::block(rest)?;
-        if count == 0 {
-            return Ok(items);
-        }
-        let count = cursor::checked_count(count, fewest, items)?;
-        if fewest == 0 {
-            allowance.spend(count.saturating_mul(width))?;
-        }
-        rest = (0..count).try_fold(items, |rest, _| item(rest, allowance))?;
-    }
 }
 
 /// Key and value of a map's entries.

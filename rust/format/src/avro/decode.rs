@@ -3,7 +3,7 @@
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
-use super::allowance::{self, Allowance};
+use super::allowance::{Allowance, Balance};
 use super::plan::Plan;
 use super::shape::Bounds;
 use crate::schema::Record;
@@ -20,9 +20,7 @@ pub struct RowDecoder {
     /// Whether fields behind the last wanted one are left unread.
     stops_early: bool,
     rows: usize,
-    /// Bytes of the rows since the last batch, and what they spent of their allowances.
-    input: usize,
-    spent: usize,
+    balance: Balance,
 }
 
 impl RowDecoder {
@@ -31,21 +29,21 @@ impl RowDecoder {
     pub fn new(writer: &Record, schema: SchemaRef) -> Result<Self> {
         let mut plan = Plan::new(writer, schema.fields(), &mut Bounds::default())?;
         let stops_early = plan.stop_early();
-        Ok(Self { plan, schema, stops_early, rows: 0, input: 0, spent: 0 })
+        Ok(Self { plan, schema, stops_early, rows: 0, balance: Balance::default() })
     }
 
-    /// Reads one datum.
+    /// Reads one datum. Refused if the decoder [is full](Self::is_full).
     #[inline]
     pub fn decode(&mut self, datum: &[u8]) -> Result<()> {
+        self.balance.check()?;
         let mut allowance = Allowance::new(datum.len());
-        let before = allowance.left();
+        allowance.spend(self.plan.width())?;
         let rest = self.plan.read(datum, &mut allowance)?;
         if !(rest.is_empty() || self.stops_early) {
             return Err(Error::corrupt(format!("{} bytes after the end of an Avro row", rest.len())));
         }
         self.rows += 1;
-        self.input += datum.len();
-        self.spent = self.spent.saturating_add(before - allowance.left()).saturating_add(self.plan.missing_width());
+        self.balance.add(datum.len(), &allowance, self.plan.missing_width());
         Ok(())
     }
 
@@ -54,16 +52,16 @@ impl RowDecoder {
         self.rows
     }
 
-    /// Whether the rows so far take so much more memory than their bytes that they should become a batch at once: many
-    /// nulls in wide columns, or wanted columns that the writer lacks.
+    /// Whether the rows so far take so much more memory than they have bytes that they must become a batch now: many
+    /// nulls in wide columns, or many wanted columns that the writer lacks.
     pub fn is_full(&self) -> bool {
-        self.spent > allowance::limit(self.input)
+        self.balance.is_exceeded()
     }
 
     /// Hands out the rows read since the last call. After an error of `decode` the decoder is spent.
     pub fn flush(&mut self) -> Result<RecordBatch> {
         let rows = std::mem::take(&mut self.rows);
-        (self.input, self.spent) = (0, 0);
+        self.balance = Balance::default();
         let columns = self.plan.finish()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)

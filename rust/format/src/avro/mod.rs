@@ -20,6 +20,7 @@ mod cursor;
 mod decode;
 mod encode;
 mod finish;
+mod items;
 mod plan;
 mod promote;
 mod shape;

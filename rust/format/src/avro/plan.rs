@@ -17,6 +17,7 @@ use crate::{Error, Result};
 pub(super) struct Plan {
     steps: Vec<Step>,
     slots: Vec<Slot>,
+    width: usize,
     missing_width: usize,
     rows: usize,
 }
@@ -38,24 +39,32 @@ enum Slot {
 impl Plan {
     pub(super) fn new(writer: &Record, wanted: &Fields, bounds: &mut Bounds) -> Result<Self> {
         let by_name: BTreeMap<&str, usize> = wanted.iter().enumerate().map(|(at, w)| (w.name().as_str(), at)).collect();
+        if by_name.len() < wanted.len() {
+            return Err(Error::schema("two wanted columns of the same name"));
+        }
         let mut slots: Vec<_> = wanted.iter().map(|w| Slot::Missing(w.data_type().clone())).collect();
-        let (mut steps, mut skipped, mut columns) = (Vec::new(), Vec::new(), 0);
+        let (mut steps, mut skipped) = (Vec::with_capacity(wanted.len().min(writer.fields.len())), Vec::new());
+        let (mut columns, mut width) = (0, 0_usize);
         for field in &writer.fields {
             let want = by_name.get(field.name.as_str()).and_then(|at| Some((wanted.get(*at)?, slots.get_mut(*at)?)));
             let Some((want, slot)) = want else {
                 skip::append(&mut skipped, Skip::new(&field.node, bounds)?);
                 continue;
             };
+            if matches!(slot, Slot::Column(_)) {
+                return Err(Error::corrupt(format!("two fields of an Avro record are called '{}'", field.name)));
+            }
             let column = Column::new(&field.node, want.data_type(), bounds)
                 .map_err(|e| Error::new(e.kind(), format!("column '{}': {}", field.name, e.message())))?;
             steps.extend(skipped.drain(..).map(Step::Skip));
+            width = width.saturating_add(column.width());
             steps.push(Step::Read(column));
             *slot = Slot::Column(columns);
             columns += 1;
         }
         steps.extend(skipped.drain(..).map(Step::Skip));
         let missing_width = slots.iter().map(Slot::missing_width).fold(0, usize::saturating_add);
-        Ok(Self { steps, slots, missing_width, rows: 0 })
+        Ok(Self { steps, slots, width, missing_width, rows: 0 })
     }
 
     /// Drops the steps behind the last wanted field. Whether there were any.
@@ -71,16 +80,9 @@ impl Plan {
         self.missing_width
     }
 
-    /// Bytes in memory of a row of nulls.
-    pub(super) fn null_width(&self) -> usize {
-        self.columns().map(Column::null_width).fold(self.missing_width, usize::saturating_add)
-    }
-
-    fn columns(&self) -> impl Iterator<Item = &Column> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Read(column) => Some(column),
-            Step::Skip(_) => None,
-        })
+    /// Bytes in memory of the slots of a row, but for those of fields that the writer lacks.
+    pub(super) fn width(&self) -> usize {
+        self.width
     }
 
     fn columns_mut(&mut self) -> impl Iterator<Item = &mut Column> {
@@ -103,7 +105,11 @@ impl Plan {
         Ok(rest)
     }
 
-    /// The children of a struct that is null. The caller has asked the allowance.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.columns_mut().for_each(|column| column.reserve(rows));
+    }
+
+    /// The children of a struct that is null.
     pub(super) fn push_nulls(&mut self) -> Result<()> {
         self.columns_mut().try_for_each(Column::push_null)?;
         self.rows += 1;
@@ -128,18 +134,18 @@ impl Slot {
     fn missing_width(&self) -> usize {
         match self {
             Self::Column(_) => 0,
-            Self::Missing(data_type) => null_width(data_type),
+            Self::Missing(data_type) => slot_width(data_type),
         }
     }
 }
 
-/// Bytes in memory of a null.
-fn null_width(data_type: &DataType) -> usize {
+/// Bytes in memory of the slot of a value.
+pub(super) fn slot_width(data_type: &DataType) -> usize {
     match data_type {
-        DataType::Struct(fields) => fields.iter().map(|f| null_width(f.data_type())).fold(0, usize::saturating_add),
+        DataType::Struct(fields) => fields.iter().map(|f| slot_width(f.data_type())).fold(0, usize::saturating_add),
         DataType::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
         DataType::FixedSizeList(item, size) => {
-            null_width(item.data_type()).saturating_mul(usize::try_from(*size).unwrap_or(0))
+            slot_width(item.data_type()).saturating_mul(usize::try_from(*size).unwrap_or(0))
         }
         DataType::Null => 0,
         other => other.primitive_width().unwrap_or(size_of::<i32>()),

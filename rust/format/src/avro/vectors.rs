@@ -60,6 +60,10 @@ impl Variable {
         Self { offsets: vec![0], data: Vec::new() }
     }
 
+    pub(super) fn reserve(&mut self, values: usize) {
+        self.offsets.reserve(values);
+    }
+
     /// Appends what `from` holds in front of `tail`, its end.
     #[inline(always)]
     pub(super) fn push_before(&mut self, from: &[u8], tail: &[u8]) -> Result<()> {

@@ -182,6 +182,15 @@ fn a_few_empty_items_are_read() {
 }
 
 #[test]
+fn fields_of_the_same_name_are_refused() {
+    let record = Record::parse(&record_text(r#"{"name":"a","type":"int"},{"name":"a","type":"int"}"#)).unwrap();
+    let number = Field::new("a", DataType::Int32, true);
+    for wanted in [vec![number.clone()], vec![number.clone(), number]] {
+        assert!(RowDecoder::new(&record, Arc::new(Schema::new(wanted))).is_err());
+    }
+}
+
+#[test]
 fn types_without_a_byte_are_counted() {
     let fields = |count: usize| (0..count).map(|at| format!(r#"{{"name":"n{at}","type":"null"}}"#)).collect::<Vec<_>>();
     decoder(&fields(100).join(",")).decode(&[]).unwrap();
@@ -239,6 +248,7 @@ fn missing_columns_fill_a_batch_too() {
         decoder.is_full()
     });
     assert!(full.is_some_and(|row| row > 20), "{full:?}");
+    assert_eq!(refused(&mut decoder, &[0]).0, ErrorKind::MemoryLimit);
     assert!(memory(&decoder.flush().unwrap()) <= 1 << 20);
     assert!(!decoder.is_full());
 }
