@@ -16,8 +16,12 @@ use crate::{Error, Result};
 const KEY_FRAME: usize = 2 + KEY_SUFFIX;
 /// What stands behind the row of a key without family and qualifier.
 pub(super) const KEY_SUFFIX: usize = 1 + 8 + 1;
+/// The lengths of key, value and row.
+const LENGTHS: usize = 4 + 4 + 2;
 const PUT: u8 = 4;
 const LATEST: i64 = i64::MAX;
+/// No family, no qualifier, the greatest time, a put.
+const PLAIN_SUFFIX: [u8; KEY_SUFFIX] = [0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, PUT];
 
 /// One entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +63,26 @@ impl<'a> Cells<'a> {
         self.length - self.rest.len()
     }
 
+    /// A cell as Hudi writes them all; none if it is another, or damaged.
+    #[inline]
+    fn plain(&mut self) -> Option<Cell<'a>> {
+        let (lengths, rest) = self.rest.split_first_chunk::<LENGTHS>()?;
+        let [k0, k1, k2, k3, v0, v1, v2, v3, r0, r1] = *lengths;
+        let row_length = usize::from(u16::from_be_bytes([r0, r1]));
+        if self.tagged || u32::from_be_bytes([k0, k1, k2, k3]) as usize != row_length + KEY_FRAME {
+            return None;
+        }
+        let (key, rest) = rest.split_at_checked(row_length)?;
+        let (suffix, rest) = rest.split_first_chunk()?;
+        let (value, rest) = rest.split_at_checked(u32::from_be_bytes([v0, v1, v2, v3]) as usize)?;
+        let (0, rest) = rest.split_first()? else { return None };
+        if *suffix != PLAIN_SUFFIX {
+            return None;
+        }
+        self.rest = rest;
+        Some(Cell { key, value, family: &[], qualifier: &[], timestamp: LATEST, tags: &[], mvcc: 0 })
+    }
+
     fn decode(&mut self) -> Result<Cell<'a>> {
         let mut wire = Wire::new(self.rest, self.consumed() as u64);
         let key_length = wire.count("length of a cell's key")?;
@@ -93,7 +117,11 @@ impl<'a> Cells<'a> {
 impl<'a> Iterator for Cells<'a> {
     type Item = Result<Cell<'a>>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(cell) = self.plain() {
+            return Some(Ok(cell));
+        }
         if self.rest.is_empty() {
             return None;
         }
@@ -113,9 +141,7 @@ impl<'a> Iterator for Cells<'a> {
 pub(super) fn put_key(out: &mut Vec<u8>, row: &[u8]) {
     out.extend_from_slice(&(row.len() as u16).to_be_bytes());
     out.extend_from_slice(row);
-    out.push(0);
-    out.extend_from_slice(&LATEST.to_be_bytes());
-    out.push(PUT);
+    out.extend_from_slice(&PLAIN_SUFFIX);
 }
 
 /// Bytes of a cell.

@@ -22,8 +22,6 @@ use crate::{Error, Result};
 
 /// Deflate expands no further: a declared size beyond that is damage, found before anything is allocated.
 const GZIP_MOST_EXPANSION: usize = 1032;
-/// First allocation for streams whose expansion has no useful bound; they grow from there.
-const FIRST_EXPANSION: usize = 16;
 const SLACK: usize = 1024;
 
 /// The numbers are HBase's.
@@ -79,22 +77,26 @@ impl Codec {
 
     /// Decompresses into `out`, whatever it holds, stopping at `raw` bytes: more or fewer are an error.
     pub(super) fn decompress(self, bytes: &[u8], raw: usize, mut out: Vec<u8>) -> Result<Vec<u8>> {
-        out.clear();
         match self {
-            Self::None => out.extend_from_slice(bytes),
+            Self::None => {
+                out.clear();
+                out.extend_from_slice(bytes);
+            }
             Self::Gzip => {
                 if raw > bytes.len().saturating_mul(GZIP_MOST_EXPANSION).saturating_add(SLACK) {
                     let message = format!("{raw} bytes cannot come out of {} bytes of gzip", bytes.len());
                     return Err(Error::corrupt(message));
                 }
-                out.reserve_exact(raw);
-                fill(MultiGzDecoder::new(bytes), raw, &mut out).map_err(|e| self.broken(e))?;
+                // Whatever the vector holds is overwritten, so only what it lacks is zeroed.
+                out.resize(raw, 0);
+                read_all(MultiGzDecoder::new(bytes), &mut out).map_err(|e| self.broken(e))?;
             }
             Self::Bzip2 => {
-                out.reserve_exact(raw.min(bytes.len().saturating_mul(FIRST_EXPANSION).saturating_add(SLACK)));
-                fill(BzDecoder::new(bzip2_of_its_size(bytes, raw)), raw, &mut out).map_err(|e| self.broken(e))?;
+                out.resize(raw, 0);
+                read_all(BzDecoder::new(bzip2_of_its_size(bytes, raw)), &mut out).map_err(|e| self.broken(e))?;
             }
             Self::Zstd => {
+                out.clear();
                 // In one go the output serves as the window; a stream would allocate the window that the frame asks for.
                 out.reserve_exact(raw);
                 let mut zstd = zstd::bulk::Decompressor::new().map_err(|e| self.broken(e))?;
@@ -137,9 +139,9 @@ impl Codec {
     }
 }
 
-/// Reads `raw` bytes and the end of the stream, where checksums are verified.
-fn fill(mut stream: impl Read, raw: usize, out: &mut Vec<u8>) -> std::io::Result<()> {
-    (&mut stream).take(raw as u64).read_to_end(out)?;
+/// Fills `out`, and reads the end of the stream, where checksums are verified.
+fn read_all(mut stream: impl Read, out: &mut [u8]) -> std::io::Result<()> {
+    stream.read_exact(out)?;
     match stream.read(&mut [0])? {
         0 => Ok(()),
         _ => Err(std::io::Error::other("the data is longer than declared")),
