@@ -18,7 +18,6 @@ pub mod block;
 pub mod cdc;
 pub mod delete;
 mod found;
-pub mod hfile_block;
 mod kryo;
 mod ordering;
 mod reader;
