@@ -62,10 +62,7 @@ def record(table: Table, read: dict[str, Any]) -> None:
     elif "expected" not in read or "writer_cannot_read" in read:
         _stand(table, read, rows, words)
     elif rows is None:
-        agrees = read["expected"] == "error"
-        read.setdefault("confirmed_by", []).append(table.release) if agrees else read.setdefault(
-            "other_answers", {}
-        ).update({table.release: "error: " + words[0]})
+        read.setdefault("other_answers", {})[table.release] = "error: " + words[0]
     else:
         _compare(table, read, rows)
 
@@ -78,7 +75,7 @@ def _try(table: Table, read: dict[str, Any]) -> tuple[Any, list[str]]:
 
 
 def _stand(table: Table, read: dict[str, Any], rows: Any, words: list[str]) -> None:
-    """The first answer. A writer that cannot read its own table leaves the word to the judge."""
+    """The first answer. Where the writer has none but an error, the judge has the word."""
     if rows is not None:
         read["expected"] = f"expected/{read['id']}.parquet"
         read["sort_by"] = [c for c in META if c in rows.column_names] or rows.column_names[:2]
@@ -86,17 +83,15 @@ def _stand(table: Table, read: dict[str, Any], rows: Any, words: list[str]) -> N
         read["read_by"] = table.release
         _save(table.folder / read["expected"], rows, read["sort_by"])
         read.pop("hudi_answer", None)
-    elif table.release == JUDGE:
-        read["expected"] = "error"
-        read["hudi_answer"] = words
     else:
-        read["expected"] = "error"
-        read["writer_cannot_read"] = read["hudi_answer"] = words
+        read["expected"], read["hudi_answer"] = "error", words
+        if table.release != JUDGE:
+            read["writer_cannot_read"] = words
+        elif read.pop("writer_cannot_read", None):
+            read["confirmed_by"] = [JUDGE]
 
 
 def _compare(table: Table, read: dict[str, Any], rows: Any) -> None:
-    if read["expected"] == "error":
-        raise AssertionError(f"{table.name}::{read['id']}: {table.release} answers what the writer refused")
     problem = difference(rows, pq.read_table(table.folder / read["expected"]), JSON.get(read["query"], ()))
     if problem is None:
         read.setdefault("confirmed_by", []).append(table.release)

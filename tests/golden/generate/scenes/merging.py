@@ -232,7 +232,7 @@ def mor_parquet_log(t: Table) -> None:
     "mor_hfile_log",
     [V6, V8, V9],
     "mor hfile_log",
-    "Log files with HFile data blocks. No release reads such a table through Spark: the answer is what was written.",
+    "Log files with HFile data blocks. 1.0.2 and 1.2.0 write them and cannot read them through Spark; 0.15 can.",
 )
 def mor_hfile_log(t: Table) -> None:
     t.begin("mor", partitioned=False, options={"hoodie.logfile.data.block.format": "hfile"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from ..case import scene
@@ -24,6 +24,11 @@ TYPES = (
 WORDS = ["", "plain", "naïve 日本 🛶", "line\nbreak", "nul\0byte", "x" * 300]
 
 
+def exact(unscaled: int, scale: int) -> Decimal:
+    """A decimal of up to 38 digits; the default context rounds after 28."""
+    return Decimal(unscaled).scaleb(-scale, Context(prec=38))
+
+
 def typed(n: int, ts: int) -> tuple[Any, ...]:
     """A row of `TYPES`; every nullable column is null in some row."""
 
@@ -40,11 +45,11 @@ def typed(n: int, ts: int) -> tuple[Any, ...]:
         sometimes(n * 900_719_925_474_099 - 2**63, 4),
         sometimes([0.1, -0.0, float("nan"), float("inf"), 3.4e38][n % 5], 6),
         sometimes([0.1, -0.0, float("nan"), float("-inf"), 5e-324][n % 5], 7),
-        sometimes(Decimal(n * 37 - 500).scaleb(-1), 5),
-        sometimes(Decimal(n).scaleb(-9), 5),
-        Decimal(n * 12_345_678_901 - 10**17).scaleb(-2),
-        sometimes(Decimal(10**18 * (n - 9) + n), 4),
-        sometimes(Decimal(10**37 * (n % 9 - 4) + n).scaleb(-10), 3),
+        sometimes(exact(n * 37 - 500, 1), 5),
+        sometimes(exact(n, 9), 5),
+        exact(n * 12_345_678_901 - 10**17, 2),
+        sometimes(exact(10**18 * (n % 19 - 9) + n, 0), 4),
+        sometimes(exact(10**37 * (n % 9 - 4) + n, 10), 3),
         when.date(),
         sometimes(when, 4),
         sometimes(bytes(range(n)), 5),
@@ -111,7 +116,7 @@ def mor_types_deep(t: Table) -> None:
             None if n % 4 == 3 else when,
             [n, None, -n][: n % 4],
             [["a", None], None, []][: n % 4],
-            [(when, Decimal(n).scaleb(-18)), (None, None), None][: n % 4],
+            [(when, exact(n, 18)), (None, None), None][: n % 4],
             {"a": when, "b": None},
             None if n % 5 == 4 else {"x": {"y": [Decimal("1.50"), None]}, "n": None},
         )
