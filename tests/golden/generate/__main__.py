@@ -136,7 +136,9 @@ def pack(chosen: case.Case, folder: Path, target: Path) -> None:
         "reads": state["reads"],
         **inside,
     }
-    (target / "case.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    # Messages of errors name the folder of this run.
+    text = json.dumps(facts, indent=1, ensure_ascii=False).replace(str(folder), "{folder}")
+    (target / "case.json").write_text(text + "\n")
     shutil.copytree(folder / "expected", target / "expected")
     names = ["table", *(["bootstrap_source"] if (folder / "bootstrap_source").exists() else [])]
     (target / "table.tar.gz").write_bytes(tarball(folder, names))
