@@ -9,6 +9,7 @@
 //! | `hudini_encode` | all columns → frames of a block |
 //!
 //! Throughput counts the bytes of the block (for the container: nearly as many).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a bench")]
 
 mod support;
 

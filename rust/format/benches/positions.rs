@@ -1,4 +1,5 @@
 //! One million record positions: header text → set, beside the same work done with the libraries alone.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a bench")]
 
 use std::hint::black_box;
 

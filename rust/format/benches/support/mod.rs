@@ -1,4 +1,5 @@
 //! What benches share: numbers that are the same in every run, and rows as tables have them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a bench")]
 
 use std::sync::Arc;
 

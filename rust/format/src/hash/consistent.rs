@@ -88,7 +88,7 @@ impl RingFile {
     /// The first ring of a partition, which every writer makes alike. No buckets count as one.
     pub fn first(partition: &str, buckets: u32) -> Self {
         let buckets = buckets.max(1);
-        let step = (u64::from(LAST_POSITION) + u64::from(buckets) - 1) / u64::from(buckets);
+        let step = u64::from(LAST_POSITION).div_ceil(u64::from(buckets));
         let end = |node: u32| (step * u64::from(node)).min(LAST_POSITION.into());
         let nodes = (0..buckets).map(|node| {
             let (start, end) = (end(node), end(node + 1));
@@ -199,7 +199,7 @@ impl Ring {
         }
         let before = self.value_before(value);
         let ring = if before < value { 0 } else { u64::from(LAST_POSITION) + 1 };
-        let middle = (u64::from(before) + u64::from(value) + ring) / 2 & u64::from(LAST_POSITION);
+        let middle = ((u64::from(before) + u64::from(value) + ring) / 2) & u64::from(LAST_POSITION);
         let middle = middle as u32;
         let [first, second] = prefixes;
         Ok((middle != before && middle != value).then(|| [replacing(middle, first), replacing(value, second)]))

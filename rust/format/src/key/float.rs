@@ -143,7 +143,7 @@ impl Binary {
         let m = Bignum::new(1).times_five(fives_of_b).shifted(twos_of_m);
         let mut scale = match width_of_b.max(width_of_tens) {
             ..32 => Scale::Narrow { b: b.low_bits(), s: s.low_bits(), m: m.low_bits(), ints: true },
-            ..64 => Scale::Narrow { b: b.low_bits(), s: s.low_bits(), m: m.low_bits(), ints: false },
+            32..64 => Scale::Narrow { b: b.low_bits(), s: s.low_bits(), m: m.low_bits(), ints: false },
             _ => Scale::Wide { b, s, m },
         };
         let mut digits = Vec::new();
@@ -170,6 +170,7 @@ impl Binary {
     }
 
     /// The decimal exponent, or one too many.
+    #[expect(clippy::approx_constant, reason = "Java's own digits, so that the estimate is Java's")]
     fn estimated_exponent(&self) -> i32 {
         let mantissa = f64::from_bits(1023 << FRACTION_BITS | self.fraction & ((1 << FRACTION_BITS) - 1));
         let estimate =

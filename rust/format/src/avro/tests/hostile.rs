@@ -105,7 +105,7 @@ fn blocks_may_state_their_size() {
     let text = record_text(r#"{"name":"a","type":{"type":"array","items":"string"}},{"name":"i","type":"int"}"#);
     let record = Record::parse(&text).unwrap();
     let datum = [&long(-2)[..], &long(5), &[2, b'a', 4, b'b', b'c'], &long(1), &[2, b'd'], &[0], &[14]].concat();
-    let all = decode(&[datum.clone()], &record, record.to_arrow().unwrap());
+    let all = decode(std::slice::from_ref(&datum), &record, record.to_arrow().unwrap());
     assert_eq!(all.column(0).as_list::<i32>().value(0).as_string::<i32>(), &StringArray::from(vec!["a", "bc", "d"]));
     let last = decode(&[datum], &record, record.to_arrow().unwrap().project(&[1]).unwrap());
     assert_eq!(last.column(0), all.column(1));
