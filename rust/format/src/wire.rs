@@ -100,7 +100,20 @@ impl<'a> Reader<'a> {
     }
 
     /// An Avro `long`: zigzag, seven bits a byte, least first.
+    #[inline]
     pub(crate) fn avro_long(&mut self, field: &str) -> Result<i64> {
+        // Most are small.
+        if let Some((&byte, rest)) = self.rest.split_first()
+            && byte < 0x80
+        {
+            self.rest = rest;
+            self.offset += 1;
+            return Ok(i64::from(byte >> 1) ^ -i64::from(byte & 1));
+        }
+        self.long_of_many_bytes(field)
+    }
+
+    fn long_of_many_bytes(&mut self, field: &str) -> Result<i64> {
         let offset = self.offset;
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {

@@ -30,6 +30,7 @@ mod form;
 mod indexing;
 mod json;
 mod lists;
+mod metered;
 mod payload;
 mod restore;
 mod rollback;

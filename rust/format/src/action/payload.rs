@@ -97,7 +97,7 @@ pub fn to_json(bytes: &[u8]) -> Result<Value> {
         return Ok(Value::Null);
     }
     if !bytes.starts_with(MAGIC) {
-        return json::decode(bytes, "a timeline file");
+        return json::tree(bytes, "a timeline file");
     }
     let container = Container::parse(bytes)?;
     let budget = Budget::of_tree(bytes.len().max(container.record.len()));

@@ -17,15 +17,15 @@ const SPARE_MEMORY: usize = 512 * 1024;
 /// Items are given room at once if they are at least this long, as most are: growing in steps would take thrice as much.
 const LIKELY_ITEM: usize = 48;
 /// What growing in steps costs: the last step holds the old half beside the doubled new room.
-const GROWTH: usize = 3;
+pub(crate) const GROWTH: usize = 3;
 
 /// The nodes of a tree map are about half full.
-const MAP_SLACK: usize = 2;
+pub(crate) const MAP_SLACK: usize = 2;
 
-/// A node of a tree of JSON values at most, twice while it is built.
-const TREE_NODE: usize = 336;
+/// A node of a tree of JSON values at most: its name, itself, and what both were before they became a tree.
+pub(crate) const TREE_NODE: usize = 512;
 /// For trees that are only shown: a null is one byte in the file.
-const TREE_PER_BYTE: usize = 256;
+const TREE_PER_BYTE: usize = 384;
 
 /// How much memory the values read so far have left. It falls by what each item takes in memory, so that items of no or
 /// few bytes, which a hostile schema can ask for in any number, come to an end.

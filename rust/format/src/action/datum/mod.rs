@@ -17,7 +17,7 @@
 mod de;
 mod ser;
 
-pub(crate) use de::{Budget, Decoder};
+pub(crate) use de::{Budget, Decoder, GROWTH, MAP_SLACK, TREE_NODE};
 pub(crate) use ser::to_bytes;
 
 use crate::schema::Node;

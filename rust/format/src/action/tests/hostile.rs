@@ -116,10 +116,31 @@ fn json_that_is_short_for_what_it_means_is_refused() {
     let json = format!(r#"{{"partitionToWriteStats":{{"p":[{stats}{{}}]}}}}"#);
     let error = CommitMetadata::decode(json.as_bytes()).unwrap_err();
     assert!(error.to_string().contains("far more memory"), "{error}");
+    for (item, count) in [("0,", 300_000), ("[],", 300_000), ("{\"a\":0},", 100_000), ("\"a\":0,", 0)] {
+        let later = match count {
+            0 => format!("{{{}\"b\":0}}", (0..100_000).map(|n| format!("\"{n}\":0,")).collect::<String>()),
+            count => format!("{{\"later\":[{}0]}}", item.repeat(count)),
+        };
+        let error = CommitMetadata::decode(later.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("far more memory"), "{item}: {error}");
+        assert!(to_json(later.as_bytes()).is_ok());
+    }
     let text = r#"{"extraMetadata":{"schema":"[{\"{},[{},{\\"}}"#.replace("{},", &stats);
     assert!(CommitMetadata::decode(text.as_bytes()).is_ok(), "braces in a text cost nothing");
     let deep = format!("{{\"later\":{}", "[".repeat(100_000));
     assert_eq!(CommitMetadata::decode(deep.as_bytes()).unwrap_err().kind(), ErrorKind::CorruptFile);
+}
+
+/// As an inflight file of a large metadata table of version 6.
+#[test]
+fn lean_json_is_not_taken_for_hostile() {
+    let stat = WriteStat { file_id: Some(String::new()), ..WriteStat::zeroed() };
+    let commit = CommitMetadata {
+        partition_to_write_stats: Some(BTreeMap::from([("files".to_owned(), vec![stat; 5_000])])),
+        ..CommitMetadata::default()
+    };
+    let json = serde_json::to_vec(&commit).unwrap();
+    assert!(CommitMetadata::decode(&json).unwrap() == commit);
 }
 
 #[test]
