@@ -14,7 +14,7 @@
 //! | schemacommit | empty | empty | the history of schemas, JSON |
 //!
 //! An inflight commit holds the workload profile: statistics that say what is about to be written. Any of the files may
-//! be empty. Layout 1 has [`CommitMetadata`] as JSON, everything else is one Avro record in a container file.
+//! be empty; requested commits may hold a [`CommitMetadata`] of nothing, where a table was upgraded or downgraded. Layout 1 has [`CommitMetadata`] as JSON, everything else is one Avro record in a container file.
 //!
 //! Files of other releases are read by the schema that they carry. Fields that we do not know are kept in `extra`, and
 //! the file's schema in `writer_schema`: written again, such a payload has lost nothing.

@@ -41,7 +41,8 @@ impl Payload {
         }
         match (action, state) {
             (action, State::Completed) if action.writes_data() => CommitMetadata::decode(bytes).map(Self::Commit),
-            (Action::Commit | Action::DeltaCommit | Action::ReplaceCommit, State::Inflight) => {
+            // Upgrades and downgrades fill requested files too.
+            (Action::Commit | Action::DeltaCommit, _) | (Action::ReplaceCommit, State::Inflight) => {
                 CommitMetadata::decode(bytes).map(Self::Commit)
             }
             (Action::ReplaceCommit | Action::Clustering, State::Requested) => {
