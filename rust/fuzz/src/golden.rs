@@ -8,10 +8,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use hudini_format::hfile::{self, Codec, Span};
-use hudini_format::instant::{Action, InstantFile, State};
+use hudini_format::instant::InstantFile;
 use hudini_format::log::{BlockKind, HeaderKey, Scanned, avro_block, scan};
 
 use crate::input::put_frame;
+use crate::targets::action;
 
 /// One file of a golden table.
 #[derive(Debug)]
@@ -67,9 +68,18 @@ pub fn seeds(file: &TableFile) -> Vec<Seed> {
     }
     if let Some(instant) = InstantFile::parse(name) {
         add("instant", name.into());
-        if let Some(kind) = payload_kind(&instant) {
+        if let Some(kind) = action::choice_of(instant.action, instant.state) {
             add("action", [&[kind], file.bytes.as_slice()].concat());
         }
+    }
+    let history = match name {
+        name if name.starts_with("manifest_") => Some(0),
+        name if name.starts_with(".commits_.archive.") => Some(1),
+        name if name.ends_with(".parquet") && file.path.contains("/timeline/history/") => Some(3),
+        _ => None,
+    };
+    if let Some(choice) = history {
+        add("history", [&[choice], file.bytes.as_slice()].concat());
     }
     if name.contains(".log.") && name.starts_with('.') && !name.contains(".marker.") {
         add("log", file.bytes.clone());
@@ -92,18 +102,6 @@ fn add_hfile(bytes: &[u8], add: &mut impl FnMut(&'static str, Vec<u8>)) {
     if let Ok(plain) = plain() {
         add("hfile", plain);
     }
-}
-
-/// The choice of the `action` target.
-fn payload_kind(instant: &InstantFile) -> Option<u8> {
-    Some(match (instant.action, instant.state) {
-        (Action::Commit | Action::DeltaCommit | Action::ReplaceCommit, _) => 0,
-        (Action::Compaction | Action::LogCompaction, State::Requested) => 1,
-        (Action::Rollback, State::Requested) => 2,
-        (Action::Rollback, State::Completed) => 3,
-        (Action::Clean, State::Completed) => 4,
-        _ => return None,
-    })
 }
 
 /// The contents of the blocks of a log file, for the targets of contents.

@@ -1,8 +1,10 @@
 //! Payloads of timeline files. The first byte says which kind the rest is read as.
 
-use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, RollbackMetadata, RollbackPlan};
+use hudini_format::ErrorKind;
+use hudini_format::action::{Payload, to_json};
+use hudini_format::instant::{Action, State};
 
-use super::{Input, Target, decode, nothing_to_mend, survives};
+use super::{Input, Target, decode, decode_declared, nothing_to_mend, survives};
 
 pub(super) const TARGET: Target = Target {
     name: "action",
@@ -33,51 +35,52 @@ pub(super) const TARGET: Target = Target {
 };
 
 /// What the first byte chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Commit,
-    CompactionPlan,
-    RollbackPlan,
-    Rollback,
-    Clean,
-}
+const KINDS: [(Action, State); 16] = [
+    (Action::Commit, State::Completed),
+    (Action::Compaction, State::Requested),
+    (Action::Rollback, State::Requested),
+    (Action::Rollback, State::Completed),
+    (Action::Clean, State::Completed),
+    (Action::Clean, State::Requested),
+    (Action::ReplaceCommit, State::Completed),
+    (Action::ReplaceCommit, State::Requested),
+    (Action::Clustering, State::Requested),
+    (Action::LogCompaction, State::Inflight),
+    (Action::Restore, State::Requested),
+    (Action::Restore, State::Completed),
+    (Action::Savepoint, State::Completed),
+    (Action::Indexing, State::Requested),
+    (Action::Indexing, State::Completed),
+    (Action::SchemaCommit, State::Completed),
+];
 
-impl Kind {
-    const ALL: [Self; 5] = [Self::Commit, Self::CompactionPlan, Self::RollbackPlan, Self::Rollback, Self::Clean];
+/// A shown tree names each value, even a null of one byte.
+const SHOWN: usize = 32;
 
-    fn of(choice: u8) -> Self {
-        Self::ALL[usize::from(choice) % Self::ALL.len()]
-    }
+/// The choice for a timeline file.
+pub(crate) fn choice_of(action: Action, state: State) -> Option<u8> {
+    let kind = match (action, state) {
+        (Action::DeltaCommit, _) | (Action::Commit | Action::ReplaceCommit, State::Inflight) => KINDS[0],
+        (Action::LogCompaction, State::Requested) => KINDS[1],
+        kind => kind,
+    };
+    KINDS.iter().position(|k| *k == kind).and_then(|at| u8::try_from(at).ok())
 }
 
 fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let kind = Kind::of(input.choice());
+    let (action, state) = KINDS[usize::from(input.choice()) % KINDS.len()];
     let bytes = input.rest();
-    match kind {
-        Kind::Commit => {
-            if let Some(commit) = decode(bytes, CommitMetadata::decode) {
-                survives(&commit, CommitMetadata::encode, CommitMetadata::decode);
-                let _ = (commit.write_stats().count(), commit.schema());
-            }
+    let read = |bytes: &[u8]| Payload::decode(action, state, bytes);
+    if let Some(payload) = decode(bytes, read) {
+        // A schema of the file's own may read a field as ours, and have no place for it when it comes back.
+        match payload.encode() {
+            Err(error) if error.kind() == ErrorKind::SchemaMismatch => {}
+            _ => drop(survives(&payload, Payload::encode, read)),
         }
-        Kind::CompactionPlan => {
-            if let Some(plan) = decode(bytes, CompactionPlan::decode) {
-                survives(&plan, CompactionPlan::encode, CompactionPlan::decode);
-            }
-        }
-        Kind::RollbackPlan => {
-            if let Some(plan) = decode(bytes, RollbackPlan::decode) {
-                survives(&plan, RollbackPlan::encode, RollbackPlan::decode);
-            }
-        }
-        Kind::Rollback => {
-            if let Some(metadata) = decode(bytes, RollbackMetadata::decode) {
-                survives(&metadata, RollbackMetadata::encode, RollbackMetadata::decode);
-            }
-        }
-        Kind::Clean => {
-            decode(bytes, CleanMetadata::decode);
+        if let Payload::Commit(commit) = &payload {
+            let _ = (commit.write_stats().count(), commit.schema());
         }
     }
+    decode_declared(bytes, bytes.len() * SHOWN, to_json);
 }

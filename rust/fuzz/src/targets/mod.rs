@@ -1,11 +1,12 @@
 //! The targets: one a room of the format floor, two for rooms with two kinds of bytes.
 
-mod action;
+pub(crate) mod action;
 mod avro;
 mod bloom;
 mod delete;
 mod hash;
 mod hfile;
+mod history;
 mod instant;
 mod key;
 mod log;
@@ -41,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     delete::TARGET,
     hash::TARGET,
     hfile::TARGET,
+    history::TARGET,
     instant::TARGET,
     key::TARGET,
     log::TARGET,

@@ -45,7 +45,7 @@ impl<'a, 'o> Datum<'a, 'o> {
         Error::schema(format!("the field '{}' is of type {kind} and cannot hold {what}", self.name))
     }
 
-    /// Steps into the branch of a union that takes the value.
+    /// Steps into the first branch of a union that takes the value, if the target still is one.
     fn branch(&mut self, takes: fn(&Node) -> bool) {
         if let Target::Node(Node::Union(branches)) = self.target
             && let Some((at, node)) = branches.iter().enumerate().find(|(_, b)| takes(b))
@@ -76,6 +76,7 @@ impl<'a, 'o> Datum<'a, 'o> {
     }
 
     fn float(mut self, value: f64) -> Result<()> {
+        self.branch(|n| *n == Node::Double);
         self.branch(is_float);
         match self.target {
             Target::Node(Node::Double) => self.out.extend_from_slice(&value.to_le_bytes()),
@@ -86,6 +87,7 @@ impl<'a, 'o> Datum<'a, 'o> {
     }
 
     fn text(mut self, text: &str) -> Result<()> {
+        self.branch(|n| *n == Node::String);
         self.branch(|n| is_text(n) || is_float(n));
         let Target::Node(node) = self.target else { return Err(self.misfit("text")) };
         match node {
