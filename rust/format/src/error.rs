@@ -159,6 +159,13 @@ impl Error {
         self
     }
 
+    /// Counts the offset from the start of a file, of which the bytes read were a part that starts at `start`.
+    #[must_use]
+    pub fn from_offset(mut self, start: u64) -> Self {
+        self.0.offset = Some(start.saturating_add(self.0.offset.unwrap_or(0)));
+        self
+    }
+
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());

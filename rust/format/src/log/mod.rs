@@ -18,6 +18,7 @@ pub mod block;
 pub mod cdc;
 pub mod delete;
 mod found;
+pub mod hfile_block;
 mod kryo;
 mod ordering;
 mod reader;

@@ -10,11 +10,11 @@ use arrow_schema::SchemaRef;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use hudini_format::avro::RowDecoder;
-use hudini_format::log::{Block, BlockKind, delete};
+use hudini_format::log::{Block, BlockKind, delete, hfile_block};
 use hudini_format::schema::{Record, meta};
 
 use super::deltas::{Deltas, MergeRule};
-use super::log_file::{Choice, LogFile, Part};
+use super::log_file::{Choice, LogFile, Part, Visitor};
 use crate::base_file;
 use crate::storage::Storage;
 use crate::timeline::Snapshot;
@@ -46,7 +46,8 @@ pub fn read_logs(
     let bytes = slice.logs.iter().map(|log| log.size).sum();
     let mut stats = LogStats { files: files.len() as u64, bytes, ..LogStats::default() };
     let blocks = visible_blocks(&mut files, snapshot, &mut stats)?;
-    let mut rows = RowReader { storage, schema, parsed: None, deltas: Deltas::new(rule.clone()) };
+    let mut rows =
+        RowReader { storage, schema, parsed: None, kind: None, content: 0..0, deltas: Deltas::new(rule.clone()) };
     let mut at = None;
     for block in blocks {
         if at.is_some_and(|at| at != block.file)
@@ -107,28 +108,38 @@ impl Seen {
 fn visible_blocks(files: &mut [LogFile<'_>], snapshot: &Snapshot, stats: &mut LogStats) -> Result<Vec<Located>> {
     let mut seen = Seen::default();
     for (at, file) in files.iter_mut().enumerate() {
-        let (mut blocks, mut corrupt) = (0, 0);
-        let meet = |block: &Block<'_>| {
-            blocks += 1;
-            if block.kind == BlockKind::Command {
-                seen.undo(block.rollback_target()?);
-            } else {
-                let instant = block.instant_time()?;
-                if counts(snapshot, instant) {
-                    seen.add(instant, block, Located { file: at, offset: block.offset });
-                }
-            }
-            Ok(Choice::Nothing)
-        };
-        file.read(meet, |part| {
-            corrupt += u64::from(matches!(part, Part::Corrupt));
-            Ok(())
-        })?;
+        file.read(&mut Survey { snapshot, file: at, seen: &mut seen, stats })?;
         file.rest();
-        stats.blocks += blocks;
-        stats.corrupt += corrupt;
     }
     Ok(resolve_compacted(seen))
+}
+
+/// Goes through a file by header.
+struct Survey<'a> {
+    snapshot: &'a Snapshot,
+    file: usize,
+    seen: &'a mut Seen,
+    stats: &'a mut LogStats,
+}
+
+impl Visitor for Survey<'_> {
+    fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
+        self.stats.blocks += 1;
+        if block.kind == BlockKind::Command {
+            self.seen.undo(block.rollback_target()?);
+        } else {
+            let instant = block.instant_time()?;
+            if counts(self.snapshot, instant) {
+                self.seen.add(instant, block, Located { file: self.file, offset: block.offset });
+            }
+        }
+        Ok(Choice::Nothing)
+    }
+
+    fn take(&mut self, part: Part<'_>) -> Result<()> {
+        self.stats.corrupt += u64::from(matches!(part, Part::Corrupt));
+        Ok(())
+    }
 }
 
 /// Since version 8 the file name's instant has been checked already; before, each block answers for itself. Never read
@@ -163,50 +174,62 @@ struct RowReader<'a> {
     schema: &'a SchemaRef,
     /// The schema of the block before, which mostly is that of the next one too.
     parsed: Option<(String, Record)>,
+    /// Of the block at hand.
+    kind: Option<BlockKind>,
+    content: Range<u64>,
     deltas: Deltas,
 }
 
 impl RowReader<'_> {
     fn read(&mut self, file: &mut LogFile<'_>, located: &Located) -> Result<()> {
-        let Self { schema, parsed, deltas, .. } = self;
-        let mut parquet: Option<Range<u64>> = None;
-        let choose = |block: &Block<'_>| {
-            let choice = match block.kind {
-                BlockKind::Delete => return Ok(Choice::Content),
-                BlockKind::AvroData => {
-                    Choice::Rows(RowDecoder::new(writer_schema(parsed, block)?, Arc::clone(schema))?)
-                }
-                BlockKind::ParquetData => {
-                    writer_schema(parsed, block)?;
-                    parquet = Some(block.content_offset..block.content_offset + block.content_length);
-                    Choice::Nothing
-                }
-                other => return Err(Error::unsupported(format!("log blocks of kind {}", other.name()))),
-            };
-            if block.is_partial() {
-                return Err(Error::unsupported("partial updates in a log (IS_PARTIAL)"));
-            }
-            Ok(choice)
-        };
-        let take = |part: Part<'_>| match part {
-            Part::Rows(rows) => deltas.push_rows(rows),
-            Part::Content(content) => deltas.push_deletes(delete::records(&content, located.offset)?),
-            Part::Corrupt => Ok(()),
-        };
-        let read = file.read_block(located.offset, choose, take);
-        read.map_err(|e| e.at_offset(located.offset))?;
-        match parquet {
-            Some(range) => self.read_parquet(file.path(), range).map_err(|e| e.at_offset(located.offset)),
-            None => Ok(()),
+        let mut read = file.read_block(located.offset, self);
+        if read.is_ok() && self.kind == Some(BlockKind::ParquetData) {
+            read = self.read_parquet(file.path());
         }
+        read.map_err(|e| e.at_path(file.path()).at_offset(located.offset))
     }
 
     /// Only the columns that are wanted are fetched.
-    fn read_parquet(&mut self, path: &str, range: Range<u64>) -> Result<()> {
-        for batch in base_file::read_part(self.storage, path, range, self.schema, BATCH_ROWS)? {
+    fn read_parquet(&mut self, path: &str) -> Result<()> {
+        for batch in base_file::read_part(self.storage, path, self.content.clone(), self.schema, BATCH_ROWS)? {
             self.deltas.push_rows(batch?)?;
         }
         Ok(())
+    }
+
+    fn read_hfile(&mut self, content: &[u8]) -> Result<()> {
+        let Some((_, writer)) = &self.parsed else { return Err(no_schema()) };
+        let deltas = &mut self.deltas;
+        hfile_block::read(content, self.content.start, writer, self.schema, BATCH_ROWS, |rows| deltas.push_rows(rows))
+    }
+}
+
+impl Visitor for RowReader<'_> {
+    fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
+        self.kind = Some(block.kind);
+        self.content = block.content_offset..block.content_offset + block.content_length;
+        if block.kind == BlockKind::Delete {
+            return Ok(Choice::Content);
+        }
+        let writer = writer_schema(&mut self.parsed, block)?;
+        if block.is_partial() {
+            return Err(Error::unsupported("partial updates in a log (IS_PARTIAL)"));
+        }
+        match block.kind {
+            BlockKind::AvroData => Ok(Choice::Rows(RowDecoder::new(writer, Arc::clone(self.schema))?)),
+            BlockKind::HfileData => Ok(Choice::Content),
+            BlockKind::ParquetData => Ok(Choice::Nothing),
+            other => Err(Error::unsupported(format!("log blocks of kind {}", other.name()))),
+        }
+    }
+
+    fn take(&mut self, part: Part<'_>) -> Result<()> {
+        match part {
+            Part::Rows(rows) => self.deltas.push_rows(rows),
+            Part::Content(content) if self.kind == Some(BlockKind::HfileData) => self.read_hfile(&content),
+            Part::Content(content) => self.deltas.push_deletes(delete::records(&content, self.content.start)?),
+            Part::Corrupt => Ok(()),
+        }
     }
 }
 
@@ -221,5 +244,9 @@ fn writer_schema<'p>(parsed: &'p mut Option<(String, Record)>, block: &Block<'_>
         }
         *parsed = Some((text.to_owned(), record));
     }
-    parsed.as_ref().map(|(_, record)| record).ok_or_else(|| Error::internal("the schema of a log block went missing"))
+    parsed.as_ref().map(|(_, record)| record).ok_or_else(no_schema)
+}
+
+fn no_schema() -> Error {
+    Error::internal("the schema of a log block went missing")
 }

@@ -41,6 +41,13 @@ pub(super) enum Choice {
     Nothing,
 }
 
+/// Who goes through a file.
+pub(super) trait Visitor {
+    fn meet(&mut self, block: &Block<'_>) -> Result<Choice>;
+    /// What was chosen of the block met last, or damage behind it.
+    fn take(&mut self, part: Part<'_>) -> Result<()>;
+}
+
 /// Parts of one block, or damage between blocks.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
@@ -58,34 +65,17 @@ impl<'s> LogFile<'s> {
         &self.path
     }
 
-    /// Shows all blocks to `choose`, and what it chose of them to `take`.
-    pub(super) fn read(
-        &mut self,
-        choose: impl FnMut(&Block<'_>) -> Result<Choice>,
-        take: impl FnMut(Part<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let read = self.drive(Reader::new(self.size), usize::MAX, choose, take);
-        read.map_err(|e| e.at_path(&self.path))
+    /// Shows all blocks.
+    pub(super) fn read(&mut self, visitor: &mut impl Visitor) -> Result<()> {
+        self.drive(Reader::new(self.size), usize::MAX, visitor).map_err(|e| e.at_path(&self.path))
     }
 
-    /// The same for the one block at `offset`.
-    pub(super) fn read_block(
-        &mut self,
-        offset: u64,
-        choose: impl FnMut(&Block<'_>) -> Result<Choice>,
-        take: impl FnMut(Part<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let read = self.drive(Reader::starting_at(offset, self.size), 1, choose, take);
-        read.map_err(|e| e.at_path(&self.path))
+    /// Shows the one block at `offset`.
+    pub(super) fn read_block(&mut self, offset: u64, visitor: &mut impl Visitor) -> Result<()> {
+        self.drive(Reader::starting_at(offset, self.size), 1, visitor).map_err(|e| e.at_path(&self.path))
     }
 
-    fn drive(
-        &mut self,
-        mut reader: Reader,
-        mut blocks: usize,
-        mut choose: impl FnMut(&Block<'_>) -> Result<Choice>,
-        mut take: impl FnMut(Part<'_>) -> Result<()>,
-    ) -> Result<()> {
+    fn drive(&mut self, mut reader: Reader, mut blocks: usize, visitor: &mut impl Visitor) -> Result<()> {
         let mut window = (0, Bytes::new());
         loop {
             let choice = match reader.push(window.0, &window.1)? {
@@ -95,19 +85,19 @@ impl<'s> LogFile<'s> {
                 }
                 Event::Block(block) if blocks > 0 => {
                     blocks -= 1;
-                    choose(&block)?
+                    visitor.meet(&block)?
                 }
                 Event::Block(_) | Event::End => return Ok(()),
                 Event::Rows(rows) => {
-                    take(Part::Rows(rows))?;
+                    visitor.take(Part::Rows(rows))?;
                     continue;
                 }
                 Event::Content(content) => {
-                    take(Part::Content(content))?;
+                    visitor.take(Part::Content(content))?;
                     continue;
                 }
                 Event::Corrupt(_) => {
-                    take(Part::Corrupt)?;
+                    visitor.take(Part::Corrupt)?;
                     continue;
                 }
             };
