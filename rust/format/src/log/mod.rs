@@ -9,9 +9,10 @@
 //!  ╰──────────────────── T = L + 6 bytes before T ──────────────╯
 //! ```
 //!
-//! [`Reader`] finds the blocks and what damage there is, [`scan`] does so in memory; what a content holds is told by its kind: [`avro_block`] for Avro
-//! and CDC blocks, [`delete`] for deletes; HFile and Parquet blocks hold a whole such file. Which blocks count, and in
-//! which order they merge, is not known here: a block knows its instant, the timeline knows what became of it.
+//! [`Reader`] finds the blocks and what damage there is, [`scan`] does so in memory. What a content holds is told by its
+//! kind: [`avro_block`] for Avro and CDC blocks, [`delete`] for deletes, [`hfile_block`] for HFile blocks; a Parquet block
+//! holds a whole Parquet file. [`BlockWriter`] and [`RowBlockWriter`] write blocks. Which blocks count, and in which order
+//! they merge, is not known here: a block knows its instant, the timeline knows what became of it.
 
 pub mod avro_block;
 pub mod block;
