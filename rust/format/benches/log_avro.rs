@@ -24,7 +24,8 @@ use hudini_format::avro::{RowDecoder, RowEncoder};
 use hudini_format::log::avro_block;
 use hudini_format::schema::{Record, avro_text};
 
-const ROWS: usize = 100_000;
+/// A few MB, as a reader holds them while it decodes; of more, the memory's speed would be measured too.
+const ROWS: usize = 20_000;
 const BATCH_ROWS: usize = 8192;
 
 /// Rows in three forms.
@@ -134,7 +135,7 @@ fn measure(c: &mut Criterion, name: &str, rows: RecordBatch) {
     let (all, two) = (corpus.rows.schema(), corpus.first_and_last());
     let mut group: BenchmarkGroup<'_, _> = c.benchmark_group(format!("log_avro/{name}"));
     group.throughput(Throughput::Bytes(corpus.block.len() as u64));
-    group.sampling_mode(SamplingMode::Flat).sample_size(10);
+    group.sampling_mode(SamplingMode::Flat).sample_size(30);
     group.warm_up_time(std::time::Duration::from_secs(1)).measurement_time(std::time::Duration::from_secs(3));
     let right = |rows: usize| assert_eq!(rows, ROWS);
     group.bench_function("hudini", |b| b.iter(|| right(decode(&corpus.record, &all, &corpus.block))));

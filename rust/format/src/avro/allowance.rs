@@ -58,22 +58,25 @@ fn too_much() -> Error {
     ))
 }
 
-/// What the rows of a batch have, and what they take.
-#[derive(Debug, Default)]
-pub(super) struct Balance {
-    input: usize,
-    taken: usize,
-}
+/// What the rows of a batch may still take.
+#[derive(Debug)]
+pub(super) struct Balance(i64);
 
 impl Balance {
+    pub(super) fn new() -> Self {
+        Self(signed(limit(0, BATCH_FACTOR)))
+    }
+
+    /// Adds what a row has, and takes off what it takes.
+    #[inline]
     pub(super) fn add(&mut self, datum: usize, spent: &Allowance, missing: usize) {
-        self.input = self.input.saturating_add(datum);
-        self.taken = self.taken.saturating_add(spent.spent()).saturating_add(missing);
+        let has = signed(datum.saturating_mul(BATCH_FACTOR));
+        self.0 = self.0.saturating_add(has).saturating_sub(signed(spent.spent())).saturating_sub(signed(missing));
     }
 
     #[inline]
     pub(super) fn is_exceeded(&self) -> bool {
-        self.taken > limit(self.input, BATCH_FACTOR)
+        self.0 < 0
     }
 
     /// Refuses a row for a batch that is full.
@@ -81,6 +84,10 @@ impl Balance {
     pub(super) fn check(&self) -> Result<()> {
         if self.is_exceeded() { Err(full()) } else { Ok(()) }
     }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 #[cold]

@@ -286,8 +286,11 @@ fn read_into<'a, T>(values: &mut Vec<T>, (value, rest): (T, &'a [u8])) -> Result
 #[inline(always)]
 fn unscaled(from: &[u8], tail: &[u8]) -> Result<i128> {
     let length = from.len() - tail.len();
-    match from.first_chunk() {
-        Some(chunk) if (1..=16).contains(&length) => Ok(i128::from_be_bytes(*chunk) >> (128 - 8 * length)),
+    match (from.first_chunk(), from.first_chunk()) {
+        (Some(chunk), _) if (1..=16).contains(&length) => Ok(i128::from_be_bytes(*chunk) >> (128 - 8 * length)),
+        (_, Some(chunk)) if (1..=8).contains(&length) => {
+            Ok(i128::from(i64::from_be_bytes(*chunk) >> (64 - 8 * length)))
+        }
         _ => unscaled_exactly(from.get(..length).unwrap_or(from)),
     }
 }

@@ -115,8 +115,25 @@ pub(super) fn after_number(rest: &[u8]) -> Result<&[u8]> {
 /// because a copy is faster that may take more than it needs.
 #[inline(always)]
 pub(super) fn bytes(rest: &[u8]) -> Result<(&[u8], &[u8])> {
+    if let Some((length, from)) = short_length(rest)
+        && let Some(tail) = from.get(length..)
+    {
+        return Ok((from, tail));
+    }
     let (length, from) = long(rest)?;
     Ok((from, after(from, length)?))
+}
+
+/// A length of one or two bytes. Texts come in both: which it is decides no branch, only how far to go.
+#[inline(always)]
+fn short_length(rest: &[u8]) -> Option<(usize, &[u8])> {
+    let [first, second] = *rest.first_chunk()?;
+    let more = first >> 7;
+    let raw = usize::from(first & 0x7f) | (usize::from(second & 0x7f) << 7) * usize::from(more);
+    let ends = more & (second >> 7) == 0;
+    // Odd numbers are negative.
+    let from = rest.get(1 + usize::from(more)..)?;
+    (ends && raw & 1 == 0).then_some((raw >> 1, from))
 }
 
 /// What follows the first `length` bytes.

@@ -29,7 +29,7 @@ impl RowDecoder {
     pub fn new(writer: &Record, schema: SchemaRef) -> Result<Self> {
         let mut plan = Plan::new(writer, schema.fields(), &mut Bounds::default())?;
         let stops_early = plan.stop_early();
-        Ok(Self { plan, schema, stops_early, rows: 0, balance: Balance::default() })
+        Ok(Self { plan, schema, stops_early, rows: 0, balance: Balance::new() })
     }
 
     /// Reads one datum. Refused if the decoder [is full](Self::is_full).
@@ -61,7 +61,7 @@ impl RowDecoder {
     /// Hands out the rows read since the last call. After an error of `decode` the decoder is spent.
     pub fn flush(&mut self) -> Result<RecordBatch> {
         let rows = std::mem::take(&mut self.rows);
-        self.balance = Balance::default();
+        self.balance = Balance::new();
         let columns = self.plan.finish()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
