@@ -13,10 +13,8 @@ mod digest;
 mod partition_buckets;
 
 use crate::key::key_parts;
-use crate::{Error, Result};
 
 pub use consistent::{FIRST_RING_INSTANT, Node, NodeTag, RING_COMMIT_SUFFIX, RING_FOLDER, RING_SUFFIX, Ring, RingFile};
-pub use digest::{md5, xx64};
 pub use partition_buckets::{PARTITION_BUCKETS_FOLDER, PARTITION_BUCKETS_SUFFIX, PartitionBuckets};
 
 const MURMUR_MULTIPLIER: i32 = 0x5bd1_e995;
@@ -82,24 +80,6 @@ pub fn metadata_shard(key: &str, shards: u32) -> u32 {
     // The absolute value of the least integer is itself in Java; only the second `abs` makes it positive.
     let hash = i64::from(java_string_hash(key).wrapping_abs());
     u32::try_from((hash % i64::from(shards.max(1))).abs()).unwrap_or_default()
-}
-
-/// The shard of a record of a secondary index, whose key is `<value>$<record key>`, both escaped. Version 1 of an index
-/// hashes the whole key; from version 2 on all records of a value share a shard. The version stands in the definition of the
-/// index, and a table that was upgraded keeps it.
-pub fn secondary_index_shard(key: &str, version: u32, shards: u32) -> Result<u32> {
-    if version < 2 {
-        return Ok(metadata_shard(key, shards));
-    }
-    let mut escaped = false;
-    let end = key.bytes().position(|byte| {
-        let ends = byte == b'$' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        ends
-    });
-    let value = end.and_then(|end| key.get(..=end));
-    let value = value.ok_or_else(|| Error::corrupt(format!("'{key}' is no key of a secondary index: it has no $")))?;
-    Ok(metadata_shard(value, shards))
 }
 
 /// 32-bit MurmurHash2 as Hadoop has it: the one to three bytes after the last whole word are signed, and enter counted
@@ -260,37 +240,6 @@ mod tests {
     #[case("polygenelubricants", [0, 0, 0, 8, 0])]
     fn metadata_shards(#[case] key: &str, #[case] expected: [u32; 5]) {
         assert_eq!([1, 2, 4, 10, 64].map(|shards| metadata_shard(key, shards)), expected);
-    }
-
-    // Answers of Apache Hudi 1.2.0.
-    #[rstest]
-    #[case("a$r", 7, Some(3))]
-    #[case("a\\$b$r", 3, Some(9))]
-    #[case("\\\\$r", 4, Some(0))]
-    #[case("$r", 0, Some(6))]
-    #[case("\\0$r", 0, Some(6))]
-    #[case("a\\\\$b$c", 6, Some(7))]
-    #[case("a$b$c", 6, Some(3))]
-    #[case("日$x", 1, Some(1))]
-    #[case("nodollar", 1, None)]
-    fn shards_of_secondary_indexes(#[case] key: &str, #[case] first: u32, #[case] second: Option<u32>) {
-        assert_eq!(secondary_index_shard(key, 1, 10).unwrap(), first);
-        assert_eq!(secondary_index_shard(key, 2, 10).ok(), second);
-    }
-
-    #[test]
-    fn an_escaped_dollar_ends_no_value() {
-        assert!(secondary_index_shard("a\\$", 2, 10).is_err());
-    }
-
-    // Answers of HashID of Apache Hudi 1.2.0.
-    #[rstest]
-    #[case("", 0x0d6f_de68_d55b_45da, 0xd41d_8cd9_8f00_b204_e980_0998_ecf8_427e)]
-    #[case("a", 0x0451_eaa7_628b_ceb3, 0x0cc1_75b9_c0f1_b6a8_31c3_99e2_6977_2661)]
-    #[case("driver", 0x023a_49ec_dd60_0597, 0xe2d4_5d57_c7e2_941b_65c6_ccd6_4af4_223e)]
-    #[case("日本", 0xe2aa_32a3_1545_ce8f, 0x4dbe_d2e6_5745_7884_e671_37d3_5141_19b3)]
-    fn digests(#[case] text: &str, #[case] xx: u64, #[case] md: u128) {
-        assert_eq!((u64::from_be_bytes(xx64(text)), u128::from_be_bytes(md5(text))), (xx, md));
     }
 
     #[rstest]

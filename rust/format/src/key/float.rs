@@ -116,36 +116,7 @@ impl Binary {
 
     fn developed_digits(&self, tail_zeros: i32, bits: i32, behind_point: i32) -> (String, i32) {
         let mut exponent = self.estimated_exponent();
-        let fives_of_b = (-exponent).max(0);
-        let fives_of_s = exponent.max(0);
-        let mut twos_of_b = fives_of_b + behind_point + self.exponent;
-        let mut twos_of_s = fives_of_s + behind_point;
-        let mut twos_of_m = twos_of_b - self.significant;
-        twos_of_b -= bits - 1;
-        let common = twos_of_b.min(twos_of_s);
-        twos_of_b -= common;
-        twos_of_s -= common;
-        twos_of_m -= common;
-        if bits == 1 {
-            // Below a power of two the next number is only half as far away.
-            twos_of_m -= 1;
-        }
-        if twos_of_m < 0 {
-            twos_of_b -= twos_of_m;
-            twos_of_s -= twos_of_m;
-            twos_of_m = 0;
-        }
-        let fraction = self.fraction >> tail_zeros;
-        let width_of_b = bits + twos_of_b + bits_of_five(fives_of_b);
-        let width_of_tens = twos_of_s + 1 + bits_of_five(fives_of_s + 1);
-        let b = Bignum::new(fraction).times_five(fives_of_b).shifted(twos_of_b);
-        let s = Bignum::new(1).times_five(fives_of_s).shifted(twos_of_s);
-        let m = Bignum::new(1).times_five(fives_of_b).shifted(twos_of_m);
-        let mut scale = match width_of_b.max(width_of_tens) {
-            ..32 => Scale::Narrow { b: b.low_bits(), s: s.low_bits(), m: m.low_bits(), ints: true },
-            32..64 => Scale::Narrow { b: b.low_bits(), s: s.low_bits(), m: m.low_bits(), ints: false },
-            _ => Scale::Wide { b, s, m },
-        };
+        let mut scale = self.scale(exponent, tail_zeros, bits, behind_point);
         let mut digits = Vec::new();
         let first = scale.next_digit();
         let (mut low, mut high) = scale.ends();
@@ -167,6 +138,33 @@ impl Binary {
         }
         let digits = digits.into_iter().map(|d| char::from(b'0' + d)).collect::<String>();
         (digits, exponent + 1)
+    }
+
+    /// B, S and M as products of powers of two and five, with no more twos than needed.
+    fn scale(&self, exponent: i32, tail_zeros: i32, bits: i32, behind_point: i32) -> Scale {
+        let fives_of_b = (-exponent).max(0);
+        let fives_of_s = exponent.max(0);
+        let mut twos_of_b = fives_of_b + behind_point + self.exponent - (bits - 1);
+        let mut twos_of_s = fives_of_s + behind_point;
+        let mut twos_of_m = twos_of_b + (bits - 1) - self.significant;
+        if bits == 1 {
+            // Below a power of two the next number is only half as far away.
+            twos_of_m -= 1;
+        }
+        let least = twos_of_b.min(twos_of_s).min(twos_of_m);
+        for twos in [&mut twos_of_b, &mut twos_of_s, &mut twos_of_m] {
+            *twos -= least;
+        }
+        let b = Bignum::new(self.fraction >> tail_zeros).times_five(fives_of_b).shifted(twos_of_b);
+        let s = Bignum::new(1).times_five(fives_of_s).shifted(twos_of_s);
+        let m = Bignum::new(1).times_five(fives_of_b).shifted(twos_of_m);
+        let width_of_b = bits + twos_of_b + bits_of_five(fives_of_b);
+        let width_of_tens = twos_of_s + 1 + bits_of_five(fives_of_s + 1);
+        match width_of_b.max(width_of_tens) {
+            ..32 => Scale::Narrow { b: b.low_bits(), s: s.low_bits(), m: m.low_bits(), ints: true },
+            32..64 => Scale::Narrow { b: b.low_bits(), s: s.low_bits(), m: m.low_bits(), ints: false },
+            _ => Scale::Wide { b, s, m },
+        }
     }
 
     /// The decimal exponent, or one too many.

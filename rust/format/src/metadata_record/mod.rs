@@ -27,7 +27,7 @@ mod tests;
 
 pub use index::{FileId, RecordIndexEntry};
 pub use merge::merge;
-pub use partition::{IndexVersion, Partition, file_group_of};
+pub use partition::{IndexVersion, Partition, data_partition_of, file_group_of};
 pub use record::{BloomFilterEntry, FileEntry, MetadataRecord, Payload};
 pub use schema::{RecordSchema, SCHEMA_V8, SCHEMA_V9};
 pub use stats::{ColumnStats, Scalar, StatValue, ValueType};

@@ -5,7 +5,7 @@ use std::fmt;
 use super::key::escaped_prefix;
 use crate::Result;
 use crate::hash::metadata_shard;
-use crate::key::push_escaped;
+use crate::key::{push_escaped, unescape};
 
 const SECONDARY: &str = "secondary_index_";
 const EXPRESSION: &str = "expr_index_";
@@ -94,9 +94,16 @@ pub fn file_group_of(file_id: &str) -> Option<u32> {
     (number.bytes().all(|b| b.is_ascii_digit())).then(|| number.parse().ok()).flatten()
 }
 
-/// As in partition paths, and the underscore too: it ends a file id in a file's name.
+/// The partition of the table that a group of a record index is for; `None` if it is for all of them.
+pub fn data_partition_of(file_id: &str) -> Option<String> {
+    let rest = file_id.strip_prefix(Partition::RecordIndex.file_id_prefix().as_str())?.strip_prefix('-')?;
+    let (escaped, _) = rest.strip_suffix("-0").unwrap_or(rest).rsplit_once('-')?;
+    Some(unescape(escaped).into_owned())
+}
+
+/// As in partition paths, and what file ids and file names are taken apart at.
 fn escape_path(path: &str) -> String {
     let mut escaped = String::with_capacity(path.len());
     push_escaped(path, &mut escaped);
-    escaped.replace('_', "%5F")
+    escaped.replace('-', "%2D").replace('_', "%5F")
 }

@@ -148,6 +148,13 @@ fn file_ids_of_other_kinds() {
     assert_eq!(Partition::RecordIndex.file_id_within("2024/01/15", 7), "record-index-2024%2F01%2F15-0007-0");
     assert_eq!(Partition::RecordIndex.file_id_within("a_b=c", 0), "record-index-a%5Fb%3Dc-0000-0");
     assert_eq!(Partition::RecordIndex.file_id_within("", 0), "record-index--0000-0");
+    assert_eq!(Partition::RecordIndex.file_id_within("a-b", 3), "record-index-a%2Db-0003-0");
+    for partition in ["2024/01/15", "a_b=c", "a-b", "", "ä +&.}"] {
+        let file_id = Partition::RecordIndex.file_id_within(partition, 12);
+        assert_eq!(data_partition_of(&file_id).as_deref(), Some(partition), "{file_id}");
+    }
+    assert_eq!(data_partition_of("record-index-0007-0"), None);
+    assert_eq!(data_partition_of("files-0000-0"), None);
     assert_eq!(file_group_of("files-0003"), Some(3));
     assert_eq!(file_group_of("files"), None);
     assert_eq!(Partition::parse("vector_index_a"), None);

@@ -8,11 +8,10 @@
 //! file id      <uuid>-<n>      token   <task>-<stage>-<attempt>     instant   requested time of the writer
 //! ```
 //!
-//! The metadata table has file ids of its own, see [`MetadataFileId`]; the index of a bootstrapped table has base files with
+//! The metadata table has file ids of its own, see [`Partition`](crate::metadata_record::Partition); the index of a bootstrapped table has base files with
 //! the id of zeros and the instant `00000000000001`. The instant of a log file is the delta commit's own in table versions 8 and 9; in version 6 it is that of the slice.
 
 mod marker;
-mod metadata;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,7 +19,6 @@ use std::fmt;
 use crate::hash::bucket_file_id_prefix;
 
 pub use marker::{MARKER_TYPE_FILE, MarkerFile, MarkerKind, MarkerName, Markers, heartbeat_instant};
-pub use metadata::{IndexPartition, MetadataFileId};
 
 const LOG_MARK: &str = ".log.";
 const CDC_SUFFIX: &str = ".cdc";

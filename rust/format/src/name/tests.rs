@@ -162,56 +162,6 @@ fn the_index_of_a_bootstrapped_table_has_base_files() {
     assert_eq!(BaseFileName::parse(name).unwrap().instant, "00000000000001");
 }
 
-// Names that HoodieTableMetadataUtil of Apache Hudi 1.2.0 makes.
-#[rstest]
-#[case("files", 0, "files-0000-0")]
-#[case("column_stats", 12, "col-stats-0012-0")]
-#[case("bloom_filters", 12, "bloom-filters-0012-0")]
-#[case("partition_stats", 12, "partition-stats-0012-0")]
-#[case("record_index", 12, "record-index-0012-0")]
-#[case("secondary_index_a_b", 12_345, "secondary-index-a-b-12345-0")]
-#[case("secondary_index_A-b", 12, "secondary-index-A-b-0012-0")]
-#[case("expr_index_rider_idx", 12, "expr-index-rider-idx-0012-0")]
-fn file_ids_of_the_metadata_table(#[case] partition: &str, #[case] number: u32, #[case] file_id: &str) {
-    let id = MetadataFileId::new(partition, number).unwrap();
-    assert_eq!(id.to_string(), file_id);
-    assert_eq!(MetadataFileId::parse(file_id), Some(id.clone()));
-    assert_eq!(id.data_partition(), None);
-}
-
-#[rstest]
-#[case("city=sf/x_y", "record-index-city%3Dsf%2Fx%5Fy-0003-0")]
-#[case("a-b", "record-index-a%2Db-0003-0")]
-#[case("ä日😀 +&.}", "record-index-ä日😀 +&.}-0003-0")]
-#[case("a%b", "record-index-a%25b-0003-0")]
-fn file_ids_of_data_partitions(#[case] data_partition: &str, #[case] file_id: &str) {
-    let id = MetadataFileId::of_data_partition(data_partition, 3);
-    assert_eq!(id.to_string(), file_id);
-    assert_eq!(MetadataFileId::parse(file_id).unwrap().data_partition().unwrap(), data_partition);
-}
-
-#[rstest]
-#[case("files-000-0")]
-#[case("files-00000-0")]
-#[case("files-0000-1")]
-#[case("files-x-0000-0")]
-#[case("secondary-index-0000-0")]
-#[case("record-index--0000-0")]
-#[case("index-0000-0")]
-#[case(UUID)]
-fn other_file_ids(#[case] file_id: &str) {
-    assert_eq!(MetadataFileId::parse(file_id), None);
-}
-
-#[rstest]
-#[case("files", Some(IndexPartition::Files))]
-#[case("files2", None)]
-#[case("secondary_index_x", Some(IndexPartition::SecondaryIndex))]
-#[case("secondary_index_", None)]
-fn partitions_of_the_metadata_table(#[case] name: &str, #[case] kind: Option<IndexPartition>) {
-    assert_eq!(IndexPartition::of(name), kind);
-}
-
 #[rstest]
 #[case("MARKERS.type", Some(MarkerFile::Type))]
 #[case("MARKERS0", Some(MarkerFile::Names(0)))]
@@ -257,20 +207,6 @@ fn heartbeats(#[case] name: &str, #[case] instant: Option<&str>) {
 }
 
 proptest! {
-    #[test]
-    fn any_metadata_file_id_that_parses_prints_itself(text in "(files|col-stats|record-index|expr-index)-[a0-9%-]{0,12}-0") {
-        if let Some(id) = MetadataFileId::parse(&text) {
-            prop_assert_eq!(id.to_string(), text);
-        }
-    }
-
-    #[test]
-    fn data_partitions_come_back(partition in "\\PC{1,12}", number in any::<u32>()) {
-        let id = MetadataFileId::of_data_partition(&partition, number);
-        let read = MetadataFileId::parse(&id.to_string()).unwrap();
-        prop_assert_eq!(read.data_partition().unwrap(), partition);
-    }
-
     #[test]
     fn what_parses_prints_back(name in "\\.?[a_0./-]{0,6}_?[0a_.]{0,4}(\\.log\\.)?[0-9_a.-]{0,8}(\\.cdc|\\.parquet)?") {
         if let Some(base) = BaseFileName::parse(&name) {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::metadata_record::IndexVersion;
 use crate::{Error, Result};
 
 /// Where Apache Hudi puts the file, relative to the table.
@@ -31,11 +32,13 @@ pub struct IndexDefinition {
 }
 
 impl IndexDefinition {
-    /// The number in its version.
-    pub fn version_number(&self) -> Result<u32> {
-        let Some(version) = &self.version else { return Ok(1) };
-        let number = version.strip_prefix('V').and_then(|digits| digits.parse().ok());
-        number.ok_or_else(|| Error::unsupported(format!("version '{version}' of the index {}", self.index_name)))
+    /// How the keys of the index are made.
+    pub fn key_version(&self) -> Result<IndexVersion> {
+        match self.version.as_deref() {
+            None | Some("V1") => Ok(IndexVersion::V1),
+            Some("V2") => Ok(IndexVersion::V2),
+            Some(other) => Err(Error::unsupported(format!("version '{other}' of the index {}", self.index_name))),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::metadata_record::IndexVersion;
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -221,9 +222,9 @@ fn index_definitions_to_the_byte() {
     let names: Vec<_> = indexes.iter().map(|(name, _)| name.to_owned()).collect();
     assert_eq!(names, ["record_index", "column_stats"]);
     let mut stats = indexes.get("column_stats").unwrap().clone();
-    assert_eq!((stats.version_number().unwrap(), stats.source_fields.len()), (1, 2));
+    assert_eq!((stats.key_version().unwrap(), stats.source_fields.len()), (IndexVersion::V1, 2));
     stats.version = Some("V2".to_owned());
-    assert_eq!(stats.version_number().unwrap(), 2);
+    assert_eq!(stats.key_version().unwrap(), IndexVersion::V2);
     indexes.set("column_stats", stats.clone());
     indexes.set("other", stats);
     assert!(indexes.remove("record_index").is_some() && indexes.remove("record_index").is_none());
@@ -244,7 +245,7 @@ fn index_definitions_that_are_none(#[case] text: &str, #[case] message: &str) {
 fn a_version_of_an_index_that_is_not_known() {
     let text = INDEXES.replace("\"V1\"", "\"X\"");
     let indexes = IndexDefinitions::decode(text.as_bytes()).unwrap();
-    let error = indexes.get("record_index").unwrap().version_number().unwrap_err();
+    let error = indexes.get("record_index").unwrap().key_version().unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::UnsupportedFeature);
 }
 
