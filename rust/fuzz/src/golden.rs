@@ -66,6 +66,9 @@ pub fn seeds(file: &TableFile) -> Vec<Seed> {
     if name.starts_with("hoodie.properties") || name.starts_with(".hoodie_partition_metadata") {
         add("properties", file.bytes.clone());
     }
+    if name.ends_with(".schemacommit") {
+        add("schema_commit", file.bytes.clone());
+    }
     if let Some(instant) = InstantFile::parse(name) {
         add("instant", name.into());
         if let Some(kind) = action::choice_of(instant.action, instant.state) {

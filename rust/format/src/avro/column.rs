@@ -8,9 +8,9 @@ use super::allowance::Allowance;
 use super::cursor;
 use super::items::Items;
 use super::plan::{Plan, slot_width};
-use super::promote::Promotion;
 use super::shape::{self, Bounds, Nullable};
 use super::vectors::{Validity, Variable, offset};
+use crate::schema::evolve::Promotion;
 use crate::schema::{Node, TimeUnit, arrow_type};
 use crate::{Error, Result};
 

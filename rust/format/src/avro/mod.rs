@@ -9,7 +9,7 @@
 //!     Column   reads a value: null or not (shape), then by its type (cursor) into what grows (vectors)
 //!     Skip     only finds the end of a value
 //! finish       what has grown becomes Arrow arrays of the writer's types
-//! promote      and those become columns of the wanted types, a batch at a time
+//! evolve       and those become columns of the wanted types (schema::evolve), a batch at a time
 //! allowance    what rows may take in memory without paying for it in bytes
 //! RowEncoder   rows of a batch to datums
 //! ```
@@ -22,14 +22,12 @@ mod encode;
 mod finish;
 mod items;
 mod plan;
-mod promote;
 mod shape;
 mod skip;
 mod vectors;
 
 pub use decode::RowDecoder;
 pub use encode::RowEncoder;
-pub use promote::widen_float;
 
 #[cfg(test)]
 mod tests;

@@ -141,7 +141,7 @@ fn promotions_that_lose_are_refused() {
     let record = Record::parse(text).unwrap();
     let wanted = Schema::new(vec![Field::new("i", DataType::Int32, true)]);
     let e = RowDecoder::new(&record, Arc::new(wanted)).unwrap_err();
-    assert_eq!(e.kind(), crate::ErrorKind::UnsupportedFeature);
+    assert_eq!(e.kind(), crate::ErrorKind::SchemaMismatch);
     assert!(e.to_string().contains("column 'i'"));
 }
 

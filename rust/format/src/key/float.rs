@@ -23,13 +23,13 @@ const SMALL_FIVES: i32 = 27;
 /// Decimal exponents (of `0.ddd`) of numbers that are printed without an exponent.
 const PLAIN_EXPONENTS: std::ops::Range<i32> = -2..8;
 
-pub(super) fn push_double(value: f64, out: &mut String) {
+pub(crate) fn push_double(value: f64, out: &mut String) {
     let bits = value.to_bits();
     let fraction = bits & ((1 << FRACTION_BITS) - 1);
     push(value, (bits >> FRACTION_BITS & 0x7ff) as i32, fraction, FRACTION_BITS, 1023, out);
 }
 
-pub(super) fn push_float(value: f32, out: &mut String) {
+pub(crate) fn push_float(value: f32, out: &mut String) {
     let bits = value.to_bits();
     let fraction = u64::from(bits & ((1 << FLOAT_FRACTION_BITS) - 1)) << (FRACTION_BITS - FLOAT_FRACTION_BITS);
     push(value.into(), (bits >> FLOAT_FRACTION_BITS & 0xff) as i32, fraction, FLOAT_FRACTION_BITS, 127, out);

@@ -131,7 +131,7 @@ fn put(out: &mut String, value: impl std::fmt::Display) {
     let _ = write!(out, "{value}");
 }
 
-fn push_date(days: i64, out: &mut String) {
+pub(crate) fn push_date(days: i64, out: &mut String) {
     let (year, month, day) = civil_from_days(days);
     let sign = if year > 9999 {
         "+"
@@ -165,7 +165,7 @@ fn push_fixed(bytes: &[u8], out: &mut String) {
 }
 
 /// `toString` of Java's BigDecimal: plain unless the first digit stands more than six places behind the point.
-pub(super) fn push_decimal(unscaled: i128, scale: i8, out: &mut String) {
+pub(crate) fn push_decimal(unscaled: i128, scale: i8, out: &mut String) {
     const FARTHEST: i32 = -6;
     let digits = unscaled.unsigned_abs().to_string();
     let scale = i32::from(scale);

@@ -12,12 +12,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit as ArrowUnit};
-use serde_json::{Value, json};
-
 use super::meta;
-use super::node::{Node, Record, TimeUnit};
+use super::name::{self, record_name};
+use super::node::{self, Node, Record, TimeUnit};
+use super::print;
 use crate::{Error, Result};
+use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit as ArrowUnit};
 
 pub const UTC: &str = "UTC";
 
@@ -108,7 +108,7 @@ fn table_fields(fields: &Fields) -> Result<Fields> {
 }
 
 fn table_field(field: &Field) -> Result<Field> {
-    if !is_avro_name(field.name()) {
+    if !name::is_safe(field.name()) {
         return Err(Error::schema(format!(
             "'{}' cannot be a column name: Apache Hudi takes letters, digits and '_', not starting with a digit",
             field.name()
@@ -172,97 +172,66 @@ fn table_map(entries: &Field) -> Result<DataType> {
     Ok(DataType::Map(Arc::new(Field::new(MAP_ENTRIES, DataType::Struct(entries), false)), false))
 }
 
-fn is_avro_name(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// Record name and namespace of a table's rows, as Apache Hudi on Spark derives them from the table name.
-pub fn record_name(table: &str) -> (String, String) {
-    let mut safe = String::with_capacity(table.len());
-    for (at, c) in table.chars().enumerate() {
-        if at == 0 && c.is_ascii_digit() {
-            safe.push_str("__");
-        } else if c.is_ascii_alphanumeric() || c == '_' {
-            safe.push(c)
-        } else {
-            safe.push_str("__")
-        }
-    }
-    (format!("{safe}_record"), format!("hoodie.{safe}"))
-}
-
-/// The JSON text of the Avro schema of `schema` (types of [`table_schema`]), in the attribute order of Apache Hudi.
-/// Meta columns, where present, carry the empty doc that Apache Hudi gives them.
+/// The JSON text of the Avro schema of `schema`, with the names and the order of attributes of Apache Hudi.
 pub fn avro_text(schema: &Schema, table: &str) -> Result<String> {
-    let (name, namespace) = record_name(table);
-    let full = format!("{namespace}.{name}");
-    Ok(record_json(&name, &namespace, &full, schema.fields())?.to_string())
+    print::record(&Record::from_arrow(schema, table)?, &print::Notes::new())
 }
 
-fn record_json(name: &str, namespace: &str, full: &str, fields: &Fields) -> Result<Value> {
-    let fields = fields.iter().map(|f| field_json(f, full)).collect::<Result<Vec<_>>>()?;
-    Ok(json!({"type": "record", "name": name, "namespace": namespace, "fields": fields}))
-}
-
-fn field_json(field: &Field, parent: &str) -> Result<Value> {
-    let mut out = json!({"name": field.name(), "type": nullable_json(field, parent, field.name())?});
-    if let Some(object) = out.as_object_mut() {
-        if meta::is_meta(field.name()) {
-            object.insert("doc".into(), json!(""));
-        }
-        if field.is_nullable() {
-            object.insert("default".into(), Value::Null);
-        }
+impl Record {
+    /// The Avro schema of rows of `schema`, named as Apache Hudi on Spark names it for that table.
+    pub fn from_arrow(schema: &Schema, table: &str) -> Result<Self> {
+        let (name, namespace) = record_name(table);
+        of_fields(schema.fields(), format!("{namespace}.{name}"))
     }
-    Ok(out)
 }
 
-/// `column` names what nested types are called after: items and map values take the name of their column.
-fn nullable_json(field: &Field, parent: &str, column: &str) -> Result<Value> {
-    let inner = type_json(field.data_type(), parent, column)?;
-    Ok(if field.is_nullable() { json!(["null", inner]) } else { inner })
+fn of_fields(fields: &Fields, full: String) -> Result<Record> {
+    let field = |field: &Arc<Field>| {
+        let node = of_field(field, &format!("{full}.{}", field.name())).map_err(|e| named(e, field.name()))?;
+        Ok(node::Field { name: field.name().clone(), node })
+    };
+    Ok(Record { fields: fields.iter().map(field).collect::<Result<_>>()?, name: full })
 }
 
-fn type_json(data_type: &DataType, parent: &str, column: &str) -> Result<Value> {
+/// `full` names the record inside, if there is one: those in items and values are named after their column.
+fn of_field(field: &Field, full: &str) -> Result<Node> {
+    let node = of_type(field.data_type(), full)?;
+    let nullable = field.is_nullable() && node != Node::Null;
+    Ok(if nullable { Node::Union(vec![Node::Null, node]) } else { node })
+}
+
+fn of_type(data_type: &DataType, full: &str) -> Result<Node> {
+    let timestamp = |unit, zone: &Option<Arc<str>>| Node::Timestamp { unit, utc: zone.is_some() };
     Ok(match data_type {
-        DataType::Boolean => json!("boolean"),
-        DataType::Int32 => json!("int"),
-        DataType::Int64 => json!("long"),
-        DataType::Float32 => json!("float"),
-        DataType::Float64 => json!("double"),
-        DataType::Utf8 => json!("string"),
-        DataType::Binary => json!("bytes"),
-        DataType::Date32 => json!({"type": "int", "logicalType": "date"}),
-        DataType::Timestamp(ArrowUnit::Microsecond, Some(_)) => {
-            json!({"type": "long", "logicalType": "timestamp-micros"})
+        DataType::Null => Node::Null,
+        DataType::Boolean => Node::Boolean,
+        DataType::Int32 => Node::Int,
+        DataType::Int64 => Node::Long,
+        DataType::Float32 => Node::Float,
+        DataType::Float64 => Node::Double,
+        DataType::Utf8 => Node::String,
+        DataType::Binary => Node::Bytes,
+        DataType::Date32 => Node::Date,
+        DataType::Time32(ArrowUnit::Millisecond) => Node::Time(TimeUnit::Millis),
+        DataType::Time64(ArrowUnit::Microsecond) => Node::Time(TimeUnit::Micros),
+        DataType::Timestamp(ArrowUnit::Millisecond, zone) => timestamp(TimeUnit::Millis, zone),
+        DataType::Timestamp(ArrowUnit::Microsecond, zone) => timestamp(TimeUnit::Micros, zone),
+        DataType::Timestamp(ArrowUnit::Nanosecond, zone) => timestamp(TimeUnit::Nanos, zone),
+        DataType::Decimal128(precision, scale) => {
+            Node::Decimal { precision: *precision, scale: *scale, size: Some(decimal_bytes(*precision)) }
         }
-        DataType::Timestamp(ArrowUnit::Microsecond, None) => {
-            json!({"type": "long", "logicalType": "local-timestamp-micros"})
-        }
-        DataType::Timestamp(ArrowUnit::Millisecond, Some(_)) => {
-            json!({"type": "long", "logicalType": "timestamp-millis"})
-        }
-        DataType::Timestamp(ArrowUnit::Millisecond, None) => {
-            json!({"type": "long", "logicalType": "local-timestamp-millis"})
-        }
-        DataType::Decimal128(precision, scale) => json!({
-            "type": "fixed", "name": "fixed", "namespace": format!("{parent}.{column}"),
-            "size": decimal_bytes(*precision), "logicalType": "decimal", "precision": precision, "scale": scale,
-        }),
         DataType::FixedSizeBinary(size) => {
-            json!({"type": "fixed", "name": "fixed", "namespace": format!("{parent}.{column}"), "size": size})
+            Node::Fixed(usize::try_from(*size).map_err(|_| Error::schema(format!("{data_type} of negative size")))?)
         }
-        DataType::List(item) => json!({"type": "array", "items": nullable_json(item, parent, column)?}),
+        DataType::List(item) => Node::Array(Box::new(of_field(item, full)?)),
         DataType::Map(entries, _) => {
-            let DataType::Struct(fields) = entries.data_type() else {
-                return Err(Error::schema("a map without key and value"));
+            let value = match entries.data_type() {
+                DataType::Struct(fields) => fields.get(1),
+                _ => None,
             };
-            let value = fields.get(1).ok_or_else(|| Error::schema("a map without a value"))?;
-            json!({"type": "map", "values": nullable_json(value, parent, column)?})
+            Node::Map(Box::new(of_field(value.ok_or_else(|| Error::schema("a map without a value"))?, full)?))
         }
-        DataType::Struct(fields) => record_json(column, parent, &format!("{parent}.{column}"), fields)?,
+        DataType::Struct(fields) => Node::Record(of_fields(fields, full.to_owned())?),
         other => return Err(Error::unsupported(format!("the column type {other} has no Avro type"))),
     })
 }

@@ -14,6 +14,7 @@ mod name;
 mod positions;
 mod properties;
 mod schema;
+mod schema_commit;
 
 use crate::input::Input;
 use crate::memory::bounded;
@@ -50,6 +51,7 @@ pub const TARGETS: &[Target] = &[
     positions::TARGET,
     properties::TARGET,
     schema::TARGET,
+    schema_commit::TARGET,
 ];
 
 /// The target of that name.

@@ -1,6 +1,6 @@
-//! Avro schema text → Arrow → the table's types → text again.
+//! Avro schema text → Arrow → the table's types → text again; and text printed as Java prints it.
 
-use hudini_format::schema::{Record, avro_text, table_schema};
+use hudini_format::schema::{Record, avro_text, table_schema, text};
 
 use super::{Target, check_error, decode, nothing_to_mend};
 
@@ -35,8 +35,13 @@ pub(super) const WORDS: &[&[u8]] = &[
 pub(super) const TARGET: Target = Target { name: "schema", run, words: WORDS, mend: nothing_to_mend };
 
 fn run(bytes: &[u8]) {
-    let Ok(text) = str::from_utf8(bytes) else { return };
-    let Some(record) = decode(bytes, |_| Record::parse(text)) else { return };
+    let Ok(given) = str::from_utf8(bytes) else { return };
+    let Some(record) = decode(bytes, |_| Record::parse(given)) else { return };
+    if let Some(printed) = decode(bytes, |_| text::canonical(given)) {
+        let again = Record::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+        assert_eq!(again, record, "{printed}");
+        assert_eq!(text::canonical(&printed).ok().as_ref(), Some(&printed));
+    }
     let Some(arrow) = decode(bytes, |_| record.to_arrow()) else { return };
     let table = match table_schema(&arrow) {
         Ok(table) => table,

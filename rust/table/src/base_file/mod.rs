@@ -1,6 +1,5 @@
 //! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
 
-mod adapt;
 mod parquet_schema;
 mod read;
 mod write;

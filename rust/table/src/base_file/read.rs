@@ -8,12 +8,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use bytes::{Buf, Bytes};
+use hudini_format::schema::evolve::{Mapping, Projection};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::adapt;
 use crate::merge::Batches;
 use crate::storage::Storage;
 use crate::{Error, Result};
@@ -21,15 +21,22 @@ use crate::{Error, Result};
 /// How much is fetched when a reader asks for "from here on".
 const READ_AHEAD: u64 = 64 * 1024;
 
-/// Opens a base file of a snapshot; what comes out has exactly the schema `wanted`.
-pub fn read(storage: &Arc<dyn Storage>, path: &str, wanted: &SchemaRef, batch_size: usize) -> Result<Batches> {
+/// Opens a base file of a snapshot; what comes out has exactly the schema `wanted`. `names` are those the file has for
+/// its columns.
+pub fn read(
+    storage: &Arc<dyn Storage>,
+    path: &str,
+    wanted: &SchemaRef,
+    names: &Mapping,
+    batch_size: usize,
+) -> Result<Batches> {
     let meta = storage.head(path)?;
     let meta = meta.ok_or_else(|| {
         Error::storage("a base file of the snapshot is gone")
             .at_path(path)
             .with_hint("it was cleaned, or removed by hand; read a newer state of the table")
     })?;
-    read_part(storage, path, 0..meta.size, wanted, batch_size)
+    read_part(storage, path, 0..meta.size, wanted, names, batch_size)
 }
 
 /// The same for a Parquet file that is a part of another file, as in a log block.
@@ -38,28 +45,33 @@ pub fn read_part(
     path: &str,
     part: Range<u64>,
     wanted: &SchemaRef,
+    names: &Mapping,
     batch_size: usize,
 ) -> Result<Batches> {
-    batches(StoredFile { storage: Arc::clone(storage), path: path.to_owned(), part }, wanted, batch_size, path)
+    batches(StoredFile { storage: Arc::clone(storage), path: path.to_owned(), part }, wanted, names, batch_size, path)
 }
 
-fn batches(source: impl ChunkReader + 'static, wanted: &SchemaRef, batch_size: usize, path: &str) -> Result<Batches> {
+fn batches(
+    source: impl ChunkReader + 'static,
+    wanted: &SchemaRef,
+    names: &Mapping,
+    batch_size: usize,
+    path: &str,
+) -> Result<Batches> {
     let what = path.to_owned();
     let broken = move |e: ParquetError| parquet_error(e, &what);
     // Another writer's Arrow schema in the footer is a hint at best; the Parquet types decide.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options).map_err(&broken)?;
     let file_schema = builder.schema().clone();
-    adapt::check(&file_schema, wanted).map_err(|e| e.at_path(path))?;
-    let roots = file_schema.fields().iter().enumerate();
-    let roots = roots.filter(|(_, f)| wanted.field_with_name(f.name()).is_ok()).map(|(at, _)| at);
-    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+    let projection = Projection::new(&file_schema, wanted, names).map_err(|e| e.at_path(path))?;
+    let mask = ProjectionMask::roots(builder.parquet_schema(), projection.columns().iter().copied());
     let reader = builder.with_projection(mask).with_batch_size(batch_size).build().map_err(&broken)?;
-    let (wanted, what) = (wanted.clone(), path.to_owned());
+    let what = path.to_owned();
     Ok(Box::new(Guarded(Some(reader)).map(move |batch| {
         let batch: RecordBatch =
             batch.map_err(|e| Error::corrupt("a base file cannot be read").caused_by(e).at_path(&what))?;
-        adapt::adapt(&batch, &wanted).map_err(|e| e.at_path(&what))
+        projection.apply(&batch).map_err(|e| e.at_path(&what))
     })))
 }
 

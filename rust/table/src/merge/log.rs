@@ -6,11 +6,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use hudini_format::avro::RowDecoder;
 use hudini_format::log::{Block, BlockKind, delete, hfile_block};
+use hudini_format::schema::evolve::{Mapping, Projection};
 use hudini_format::schema::{Record, meta};
 
 use super::deltas::{Deltas, MergeRule};
@@ -46,8 +48,7 @@ pub fn read_logs(
     let bytes = slice.logs.iter().map(|log| log.size).sum();
     let mut stats = LogStats { files: files.len() as u64, bytes, ..LogStats::default() };
     let blocks = visible_blocks(&mut files, snapshot, &mut stats)?;
-    let mut rows =
-        RowReader { storage, schema, parsed: None, kind: None, content: 0..0, deltas: Deltas::new(rule.clone()) };
+    let mut rows = RowReader::new(storage, snapshot, schema, Deltas::new(rule.clone()));
     let mut at = None;
     for block in blocks {
         if at.is_some_and(|at| at != block.file)
@@ -171,43 +172,66 @@ fn resolve_compacted(seen: Seen) -> Vec<Located> {
 /// Takes the blocks that count in.
 struct RowReader<'a> {
     storage: &'a Arc<dyn Storage>,
+    snapshot: &'a Snapshot,
     schema: &'a SchemaRef,
     /// The schema of the block before, which mostly is that of the next one too.
     parsed: Option<(String, Record)>,
-    /// Of the block at hand.
-    kind: Option<BlockKind>,
-    content: Range<u64>,
+    /// Under which names the block before has the columns, by its instant.
+    names: Option<(String, Mapping)>,
+    at_hand: Option<AtHand>,
     deltas: Deltas,
 }
 
-impl RowReader<'_> {
+/// What is known of the block being read.
+struct AtHand {
+    kind: BlockKind,
+    content: Range<u64>,
+    /// If its writer had other names for the columns.
+    renaming: Option<Projection>,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(storage: &'a Arc<dyn Storage>, snapshot: &'a Snapshot, schema: &'a SchemaRef, deltas: Deltas) -> Self {
+        Self { storage, snapshot, schema, parsed: None, names: None, at_hand: None, deltas }
+    }
+
     fn read(&mut self, file: &mut LogFile<'_>, located: &Located) -> Result<()> {
+        self.at_hand = None;
         let mut read = file.read_block(located.offset, self);
-        if read.is_ok() && self.kind == Some(BlockKind::ParquetData) {
-            read = self.read_parquet(file.path());
+        if read.is_ok()
+            && let Some(AtHand { kind: BlockKind::ParquetData, content, .. }) = self.at_hand.take()
+        {
+            read = self.read_parquet(file.path(), content);
         }
         read.map_err(|e| e.at_path(file.path()).at_offset(located.offset))
     }
 
     /// Only the columns that are wanted are fetched.
-    fn read_parquet(&mut self, path: &str) -> Result<()> {
-        for batch in base_file::read_part(self.storage, path, self.content.clone(), self.schema, BATCH_ROWS)? {
+    fn read_parquet(&mut self, path: &str, content: Range<u64>) -> Result<()> {
+        let by_name = Mapping::default();
+        let names = self.names.as_ref().map_or(&by_name, |(_, names)| names);
+        for batch in base_file::read_part(self.storage, path, content, self.schema, names, BATCH_ROWS)? {
             self.deltas.push_rows(batch?)?;
         }
         Ok(())
     }
 
     fn read_hfile(&mut self, content: &[u8]) -> Result<()> {
-        let Some((_, writer)) = &self.parsed else { return Err(no_schema()) };
-        let deltas = &mut self.deltas;
-        hfile_block::read(content, self.content.start, writer, self.schema, BATCH_ROWS, |rows| deltas.push_rows(rows))
+        let (Some((_, writer)), Some(block)) = (&self.parsed, &self.at_hand) else { return Err(no_schema()) };
+        let by_name = Mapping::default();
+        let names = self.names.as_ref().map_or(&by_name, |(_, names)| names);
+        let (columns, _) = columns_to_decode(writer, self.schema, names)?;
+        let (deltas, renaming) = (&mut self.deltas, block.renaming.as_ref());
+        hfile_block::read(content, block.content.start, writer, &columns, BATCH_ROWS, |rows| {
+            deltas.push_rows(renamed(renaming, rows)?)
+        })
     }
 }
 
 impl Visitor for RowReader<'_> {
     fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
-        self.kind = Some(block.kind);
-        self.content = block.content_offset..block.content_offset + block.content_length;
+        let content = block.content_offset..block.content_offset + block.content_length;
+        let at_hand = self.at_hand.insert(AtHand { kind: block.kind, content, renaming: None });
         if block.kind == BlockKind::Delete {
             return Ok(Choice::Content);
         }
@@ -215,8 +239,11 @@ impl Visitor for RowReader<'_> {
         if block.is_partial() {
             return Err(Error::unsupported("partial updates in a log (IS_PARTIAL)"));
         }
+        let names = names_in(&mut self.names, self.snapshot, block)?;
+        let (columns, renaming) = columns_to_decode(writer, self.schema, names)?;
+        at_hand.renaming = renaming;
         match block.kind {
-            BlockKind::AvroData => Ok(Choice::Rows(RowDecoder::new(writer, Arc::clone(self.schema))?)),
+            BlockKind::AvroData => Ok(Choice::Rows(RowDecoder::new(writer, columns)?)),
             BlockKind::HfileData => Ok(Choice::Content),
             BlockKind::ParquetData => Ok(Choice::Nothing),
             other => Err(Error::unsupported(format!("log blocks of kind {}", other.name()))),
@@ -224,12 +251,49 @@ impl Visitor for RowReader<'_> {
     }
 
     fn take(&mut self, part: Part<'_>) -> Result<()> {
+        let Some(block) = &self.at_hand else { return Ok(()) };
         match part {
-            Part::Rows(rows) => self.deltas.push_rows(rows),
-            Part::Content(content) if self.kind == Some(BlockKind::HfileData) => self.read_hfile(&content),
-            Part::Content(content) => self.deltas.push_deletes(delete::records(&content, self.content.start)?),
+            Part::Rows(rows) => self.deltas.push_rows(renamed(block.renaming.as_ref(), rows)?),
+            Part::Content(content) if block.kind == BlockKind::HfileData => self.read_hfile(&content),
+            Part::Content(content) => self.deltas.push_deletes(delete::records(&content, block.content.start)?),
             Part::Corrupt => Ok(()),
         }
+    }
+}
+
+/// Under which names a block has the columns.
+fn names_in<'n>(
+    known: &'n mut Option<(String, Mapping)>,
+    snapshot: &Snapshot,
+    block: &Block<'_>,
+) -> Result<&'n Mapping> {
+    let instant = block.instant_time()?;
+    let known = match known.take() {
+        Some(same) if same.0 == instant => known.insert(same),
+        _ => known.insert((instant.to_owned(), snapshot.names_at(instant)?)),
+    };
+    Ok(&known.1)
+}
+
+/// Rows of a writer that had other names for the columns are decoded under those, and then brought to the schema.
+fn columns_to_decode(
+    writer: &Record,
+    schema: &SchemaRef,
+    names: &Mapping,
+) -> Result<(SchemaRef, Option<Projection>)> {
+    if names.0.is_empty() {
+        return Ok((Arc::clone(schema), None));
+    }
+    let theirs = writer.to_arrow()?;
+    let projection = Projection::new(&theirs, schema, names)?;
+    let columns = Arc::new(theirs.project(projection.columns())?);
+    Ok((columns, Some(projection)))
+}
+
+fn renamed(renaming: Option<&Projection>, rows: RecordBatch) -> Result<RecordBatch> {
+    match renaming {
+        Some(projection) => Ok(projection.apply(&rows)?),
+        None => Ok(rows),
     }
 }
 

@@ -72,14 +72,27 @@ impl Split {
         batch_size: usize,
     ) -> Result<Batches> {
         if slice.logs.is_empty() {
-            return base_rows(storage, slice, output, batch_size);
+            return self.base_rows(storage, slice, output, batch_size);
         }
         // What merging needs comes along, and is dropped behind it.
         let needed = self.merge_schema(output)?;
         let (changes, _) = merge::read_logs(storage, &self.snapshot, slice, &needed, &self.rule)?;
-        let base = base_rows(storage, slice, &needed, batch_size)?;
+        let base = self.base_rows(storage, slice, &needed, batch_size)?;
         let merged = SliceMerge::new(base, changes, batch_size);
         Ok(Box::new(merged.map(|m| m.map(|merged| merged.rows))))
+    }
+
+    fn base_rows(
+        &self,
+        storage: &Arc<dyn Storage>,
+        slice: &FileSlice,
+        schema: &SchemaRef,
+        batch_size: usize,
+    ) -> Result<Batches> {
+        let Some(base) = &slice.base else { return Ok(Box::new(std::iter::empty())) };
+        let path = slice.path(base);
+        let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
+        base_file::read(storage, &path, schema, &names, batch_size)
     }
 
     /// The wanted columns, the record key, ordering fields, and what marks a row as deleted.
@@ -90,13 +103,6 @@ impl Split {
             also(f.name()) || self.rule.ordering.contains(f.name()) || output.field_with_name(f.name()).is_ok()
         });
         Ok(Arc::new(Schema::new(needed.cloned().collect::<Vec<_>>())))
-    }
-}
-
-fn base_rows(storage: &Arc<dyn Storage>, slice: &FileSlice, schema: &SchemaRef, batch_size: usize) -> Result<Batches> {
-    match &slice.base {
-        Some(base) => base_file::read(storage, &slice.path(base), schema, batch_size),
-        None => Ok(Box::new(std::iter::empty())),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Two clocks run through it. *Requested* times order log files, name base files and answer time travel; *completion*
 //! times say which file slice a log belongs to and what an incremental range holds. Both compare as texts.
 
+mod evolution;
 mod snapshot;
 mod times;
 mod transitions;
@@ -16,6 +17,7 @@ use crate::config::TableConfig;
 use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
+pub use evolution::Evolution;
 pub(crate) use snapshot::arrow_schema;
 pub use snapshot::{PendingCompaction, Snapshot};
 pub use times::{completion_time, new_time};

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::CompactionPlan;
 use hudini_format::instant::{Action, Layout};
+use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
-use super::Timeline;
+use super::{Evolution, Timeline};
 use crate::config::{TableConfig, keys};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
@@ -34,6 +35,8 @@ pub struct Snapshot {
     pub pending_compactions: BTreeSet<PendingCompaction>,
     /// Avro text of the table's rows; `None` before the first commit of a table that was created without one.
     pub schema: Option<String>,
+    /// Under which names files have the columns, if those have ids.
+    pub evolution: Option<Evolution>,
     /// Log files of version 6 carry their slice's base instant; later ones their own.
     pub logs_named_by_slice: bool,
 }
@@ -53,6 +56,7 @@ impl Snapshot {
             replaced: BTreeSet::new(),
             pending_compactions: BTreeSet::new(),
             schema: None,
+            evolution: None,
             logs_named_by_slice: timeline.layout == Layout::One,
         };
         for instant in commits.iter().filter(|i| i.action == Action::ReplaceCommit) {
@@ -72,8 +76,32 @@ impl Snapshot {
                 });
             }
         }
-        snapshot.schema = schema_of(storage, config, timeline, &commits)?;
+        snapshot.take_schema(storage, config, timeline, &commits)?;
         Ok(snapshot)
+    }
+
+    /// The schema that the newest commit states, else the one the table was created with.
+    fn take_schema(
+        &mut self,
+        storage: &dyn Storage,
+        config: &TableConfig,
+        timeline: &Timeline,
+        commits: &[&super::Instant],
+    ) -> Result<()> {
+        for instant in commits.iter().rev() {
+            let metadata = timeline.commit_metadata(storage, instant)?;
+            self.evolution = Evolution::of(storage, &metadata, |requested| self.is_committed(requested))?;
+            if let Some(text) = metadata.schema() {
+                self.schema = Some(text.to_owned());
+                return Ok(());
+            }
+            if self.evolution.is_some() {
+                return Err(Error::unsupported("a commit that gives the columns ids, and no schema")
+                    .at_instant(&instant.requested));
+            }
+        }
+        self.schema = config.get(keys::CREATE_SCHEMA).map(str::to_owned);
+        Ok(())
     }
 
     /// Whether files of this instant count: it completed, or it is older than the active timeline.
@@ -83,6 +111,11 @@ impl Snapshot {
 
     pub fn is_archived(&self, requested: &str) -> bool {
         self.start.as_deref().is_some_and(|start| requested < start)
+    }
+
+    /// Under which names files of that instant have the columns of the snapshot.
+    pub fn names_at(&self, requested: &str) -> Result<Mapping> {
+        self.evolution.as_ref().map_or_else(|| Ok(Mapping::default()), |evolution| evolution.names_at(requested))
     }
 
     /// The newest requested time that counts.
@@ -114,27 +147,6 @@ fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) ->
     Err(Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
         .at_instant(as_of)
         .with_hint(format!("states from {retained} on are kept")))
-}
-
-/// The schema that the newest commit states, else the one the table was created with.
-fn schema_of(
-    storage: &dyn Storage,
-    config: &TableConfig,
-    timeline: &Timeline,
-    commits: &[&super::Instant],
-) -> Result<Option<String>> {
-    for instant in commits.iter().rev() {
-        let metadata = timeline.commit_metadata(storage, instant)?;
-        let extra = metadata.extra_metadata.as_ref();
-        if extra.and_then(|extra| extra.get("latest_schema")).is_some_and(|s| !s.is_empty()) {
-            return Err(Error::unsupported("a table whose schema evolved under schema-on-read (latest_schema)")
-                .at_instant(&instant.requested));
-        }
-        if let Some(text) = metadata.schema() {
-            return Ok(Some(text.to_owned()));
-        }
-    }
-    Ok(config.get(keys::CREATE_SCHEMA).map(str::to_owned))
 }
 
 /// The Arrow schema of the table's rows: user columns, without the meta columns.

@@ -125,6 +125,7 @@ mod tests {
             replaced: BTreeSet::new(),
             pending_compactions: BTreeSet::new(),
             schema: None,
+            evolution: None,
             logs_named_by_slice: false,
         }
     }

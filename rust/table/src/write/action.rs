@@ -79,6 +79,7 @@ impl Action {
         let found = Timeline::load(storage, &config)?;
         refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, None)?;
+        refuse_column_ids(&snapshot)?;
         let schema = write_schema(&config, &snapshot)?;
         let columns = arrow_schema(&schema)?;
         let buckets = buckets::resolve(&table.storage, &config, &snapshot, &options)?;
@@ -347,7 +348,9 @@ impl Action {
     }
 
     fn check_schema(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
-        let now = Snapshot::pin(self.storage(), config, found, None)?.schema;
+        let now = Snapshot::pin(self.storage(), config, found, None)?;
+        refuse_column_ids(&now)?;
+        let now = now.schema;
         if now == self.snapshot.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(&self.columns)
         {
             return Ok(());
@@ -426,6 +429,14 @@ fn refuse_under_restore(found: &Timeline) -> Result<()> {
         Some(restore) => Err(Error::unsupported("writing while a restore is pending")
             .at_instant(&restore.requested)
             .with_hint("let the engine that began the restore finish it")),
+        None => Ok(()),
+    }
+}
+
+/// A commit that does not carry the ids along would make readers look for the columns by name again.
+fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
+    match snapshot.evolution {
+        Some(_) => Err(Error::unsupported("writing to a table whose columns have ids (schema-on-read)")),
         None => Ok(()),
     }
 }

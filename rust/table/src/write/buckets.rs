@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::hash::{bucket_of_file_id, bucket_of_key};
+use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 
 use crate::config::{Buckets, TableConfig};
@@ -68,7 +69,7 @@ fn try_on_files(
 fn sample(storage: &Arc<dyn Storage>, slice: &FileSlice) -> Result<Option<RecordBatch>> {
     let Some(base) = &slice.base else { return Ok(None) };
     let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new(meta::RECORD_KEY, DataType::Utf8, true)]));
-    base_file::read(storage, &slice.path(base), &schema, SAMPLED_KEYS)?.next().transpose()
+    base_file::read(storage, &slice.path(base), &schema, &Mapping::default(), SAMPLED_KEYS)?.next().transpose()
 }
 
 fn check(rows: &RecordBatch, slice: &FileSlice, buckets: &Buckets) -> Result<()> {

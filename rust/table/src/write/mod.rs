@@ -5,7 +5,6 @@
 
 mod action;
 mod buckets;
-mod fit;
 mod local;
 mod locate;
 mod log_file;

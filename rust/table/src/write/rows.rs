@@ -6,9 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use hudini_format::key::KeyConfig;
-use hudini_format::schema::meta;
+use hudini_format::schema::{fit, meta};
 
-use super::fit;
 use super::locate::{PARTITION_COLUMN, SLOT_COLUMN};
 use crate::merge::MergeRule;
 use crate::{Error, Result};

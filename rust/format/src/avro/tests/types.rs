@@ -119,8 +119,8 @@ fn values_that_the_schema_has_no_place_for() {
         RowEncoder::new(&symbols, &batch).unwrap().encode(1, &mut Vec::new()).unwrap_err().kind(),
         crate::ErrorKind::Internal
     );
-    let narrow = one_column(r#"{"type":"fixed","name":"f","size":1,"logicalType":"decimal","precision":3}"#);
-    let batch = batch_of(Arc::new(Decimal128Array::from(vec![128]).with_precision_and_scale(3, 0).unwrap()));
+    let narrow = one_column(r#"{"type":"fixed","name":"f","size":1,"logicalType":"decimal","precision":2}"#);
+    let batch = batch_of(Arc::new(Decimal128Array::from(vec![128]).with_precision_and_scale(2, 0).unwrap()));
     let error = RowEncoder::new(&narrow, &batch).unwrap().encode(0, &mut Vec::new()).unwrap_err();
     assert_eq!(error.message(), "the decimal 128 (unscaled) does not fit 1 bytes");
 }

@@ -21,12 +21,12 @@ enum Fit {
 }
 
 /// Refuses a type whose values are not of the column's kind.
-pub(super) fn check_type(from: &DataType, field: &Field) -> Result<()> {
+pub fn check_type(from: &DataType, field: &Field) -> Result<()> {
     if fit(from, field.data_type()) == Fit::Never { Err(misfit(from, field)) } else { Ok(()) }
 }
 
 /// The same values in the column's type.
-pub(super) fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+pub fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     let (from, to) = (column.data_type(), field.data_type());
     let fit = fit(from, to);
     if fit == Fit::Never {
