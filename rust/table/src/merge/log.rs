@@ -276,11 +276,7 @@ fn names_in<'n>(
 }
 
 /// Rows of a writer that had other names for the columns are decoded under those, and then brought to the schema.
-fn columns_to_decode(
-    writer: &Record,
-    schema: &SchemaRef,
-    names: &Mapping,
-) -> Result<(SchemaRef, Option<Projection>)> {
+fn columns_to_decode(writer: &Record, schema: &SchemaRef, names: &Mapping) -> Result<(SchemaRef, Option<Projection>)> {
     if names.0.is_empty() {
         return Ok((Arc::clone(schema), None));
     }
