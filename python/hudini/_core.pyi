@@ -5,6 +5,7 @@ classes of `hudini.errors`, built as `cls(message, code=, path=, instant=, offse
 the GIL while it works.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol, final
 
 __version__: str
@@ -111,6 +112,26 @@ class Table:
         """Begins one commit whose tasks another engine runs."""
 
 def is_table(path: str, storage_options: dict[str, str]) -> bool: ...
+def inspect_log(
+    file: str, storage_options: dict[str, str], limit: int | None, emit: Callable[[str, str], None]
+) -> None:
+    """Shows a log file. `emit` gets kind and JSON text of each piece: block, records (one a line), end, damaged."""
+
+def inspect_hfile(
+    file: str,
+    storage_options: dict[str, str],
+    key: str | None,
+    prefix: str | None,
+    limit: int | None,
+    emit: Callable[[str, str], None],
+) -> None:
+    """Shows an HFile: one block that tells of the file, its entries as records, and the end."""
+
+def inspect_instant(file: str, storage_options: dict[str, str]) -> str:
+    """A file of the timeline as JSON text."""
+
+def inspect_properties(table: str, storage_options: dict[str, str]) -> str:
+    """The files with a table's properties as JSON text, whole or damaged."""
 
 @final
 class Scan:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hudini
-from hudini.cli import demo, look, rows
+from hudini.cli import demo, files, look, rows
 
 app = typer.Typer(
     help="Look into Apache Hudi tables: hudini VERB TABLE.",
@@ -41,6 +41,9 @@ for command in (
     rows.read,
     rows.head,
     rows.count,
+    files.log,
+    files.hfile,
+    files.instant,
     demo.demo,
 ):
     app.command()(command)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json as codec
 from typing import Annotated, Any
 
 import typer
 
+from hudini import _core
 from hudini.actions import human_bytes
-from hudini.cli.opening import Storage, Where, opened
-from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
+from hudini.cli.opening import Storage, Where, opened, storage_options
+from hudini.cli.output import Arrow, Csv, Form, Json, note, show_record, show_rows
 from hudini.streams import Rows
 
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="At most so many, the newest.")]
@@ -80,6 +82,17 @@ def schema(table: Where, storage: Storage = None, json: Json = False, csv: Csv =
 def properties(
     table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None
 ) -> None:
-    """The table's hoodie.properties."""
+    """The table's hoodie.properties, also of a table that cannot be opened."""
     form = Form(json, csv, arrow)
-    show_record(dict(sorted(opened(table, storage).properties.items())), form)
+    files = codec.loads(_core.inspect_properties(table, storage_options(storage)))
+    whole = [file for file in files if file["error"] is None]
+    readable = whole or [file for file in files if "properties" in file]
+    for file in files:
+        if file["error"] is not None:
+            note(f"damaged: {file['error']}")
+    if readable:
+        if readable[0] is not files[0]:
+            note(f"shown is {readable[0]['path']}")
+        show_record(dict(sorted(readable[0]["properties"].items())), form)
+    if not whole:
+        raise typer.Exit(1)

@@ -19,10 +19,15 @@ Storage = Annotated[
 
 def opened(where: str, storage: list[str] | None) -> hudini.Table:
     """The table, opened."""
+    return hudini.open(where, storage_options=storage_options(storage))
+
+
+def storage_options(storage: list[str] | None) -> dict[str, str]:
+    """What `--storage` says."""
     options = {}
     for pair in storage or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"{pair!r} is no KEY=VALUE", param_hint="--storage")
         options[key] = value
-    return hudini.open(where, storage_options=options)
+    return options

@@ -56,9 +56,9 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: list[str], arrow: Arro
     if form.arrow is not None:
         _write_arrow(arrow, form.arrow)
     elif form.json:
-        _write_lines(_json_array(rows))
+        write_lines(_json_array(rows))
     elif form.csv:
-        _write_lines(_csv_lines(columns, ([row[name] for name in columns] for row in rows)))
+        write_lines(_csv_lines(columns, ([row[name] for name in columns] for row in rows)))
     else:
         _show_table(rows, columns)
 
@@ -69,14 +69,11 @@ def show_record(record: Mapping[str, Any], form: Form) -> None:
         pairs = [{"name": name, "value": plain_text(value)} for name, value in record.items()]
         _write_arrow(Rows(pairs, {"name": "string not null", "value": "string"}), form.arrow)
     elif form.json:
-        _write_lines([json.dumps(_json_value(record), ensure_ascii=False, indent=2)])
+        write_lines([json.dumps(_json_value(record), ensure_ascii=False, indent=2)])
     elif form.csv:
-        _write_lines(_csv_lines(["name", "value"], record.items()))
+        write_lines(_csv_lines(["name", "value"], record.items()))
     else:
-        grid = Table.grid(padding=(0, 2))
-        for name, value in record.items():
-            grid.add_row(Text(name, style="bold"), Text(plain_text(value)))
-        _write(_rendered(grid))
+        _write(record_text(record))
 
 
 def note(text: str) -> None:
@@ -94,6 +91,14 @@ def table_text(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> str:
     for row in shown:
         table.add_row(*(Text(plain_text(row[name])) for name in columns))
     return _rendered(table)
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """Named values for people."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in record.items():
+        grid.add_row(Text(name, style="bold"), Text(plain_text(value)))
+    return _rendered(grid)
 
 
 def plain_text(value: Any) -> str:
@@ -126,11 +131,15 @@ def _show_table(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> None:
             break
         shown.append(row)
     _write(table_text(shown, columns))
-    note(f"the first {SHOWN} rows; --limit, --csv, --json and --arrow give others" if more else _counted(len(shown)))
+    note(
+        f"the first {SHOWN} rows; --limit, --csv, --json and --arrow give others"
+        if more
+        else counted(len(shown), "row")
+    )
 
 
-def _counted(count: int) -> str:
-    return f"{count} row" if count == 1 else f"{count} rows"
+def counted(count: int, one: str, many: str | None = None) -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def _rendered(renderable: Any) -> str:
@@ -160,7 +169,8 @@ def _write(text: str) -> None:
         out.write(text)
 
 
-def _write_lines(lines: Iterable[str]) -> None:
+def write_lines(lines: Iterable[str]) -> None:
+    """Writes lines as they come."""
     with _output() as out:
         for line in lines:
             out.write(line + "\n")
@@ -218,4 +228,4 @@ def _write_arrow(rows: ArrowRows, target: str) -> None:
         for batch in reader:
             writer.write_batch(batch)
             count += batch.num_rows
-    note(f"{_counted(count)} written to {target}")
+    note(f"{counted(count, 'row')} written to {target}")

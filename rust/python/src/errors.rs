@@ -21,7 +21,8 @@ fn message(error: &Error) -> String {
     let mut cause = error.source();
     while let Some(inner) = cause {
         message = format!("{message}: {inner}");
-        cause = inner.source();
+        // An error of ours has told its causes already.
+        cause = if inner.is::<Error>() { None } else { inner.source() };
     }
     message
 }

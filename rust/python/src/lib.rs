@@ -5,6 +5,7 @@
 mod action;
 mod arrow;
 mod errors;
+mod inspect;
 mod scan;
 mod table;
 mod values;
@@ -23,6 +24,14 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(table::is_table, m)?)?;
     m.add_function(wrap_pyfunction!(scan::split_schema, m)?)?;
     m.add_function(wrap_pyfunction!(scan::read_split, m)?)?;
+    for function in [
+        wrap_pyfunction!(inspect::inspect_log, m)?,
+        wrap_pyfunction!(inspect::inspect_hfile, m)?,
+        wrap_pyfunction!(inspect::inspect_instant, m)?,
+        wrap_pyfunction!(inspect::inspect_properties, m)?,
+    ] {
+        m.add_function(function)?;
+    }
     m.add_function(wrap_pyfunction!(action::locate, m)?)?;
     m.add_function(wrap_pyfunction!(action::run_task, m)?)?;
     Ok(())

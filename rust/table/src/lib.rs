@@ -5,6 +5,8 @@ pub mod bytes_form;
 pub mod concurrency;
 pub mod config;
 pub mod context;
+pub mod inspect;
+mod log_file;
 pub mod merge;
 pub mod options;
 pub mod scan;

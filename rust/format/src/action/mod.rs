@@ -42,7 +42,7 @@ pub use commit::{CommitMetadata, NO_PREVIOUS_COMMIT, RuntimeStats, SCHEMA_KEY, W
 pub use compaction::{CompactionOperation, CompactionPlan, CompactionStrategy};
 pub use extra::{Extra, WriterSchema};
 pub use indexing::{IndexCommitMetadata, IndexPartitionInfo, IndexPlan};
-pub use payload::{Payload, to_json};
+pub use payload::{Payload, datum_to_json, to_json};
 pub use restore::{RestoreMetadata, RestorePlan};
 pub use rollback::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};
 pub use savepoint::{SavepointMetadata, SavepointPartitionMetadata};

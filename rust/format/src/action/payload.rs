@@ -102,8 +102,18 @@ pub fn to_json(bytes: &[u8]) -> Result<Value> {
     }
     let container = Container::parse(bytes)?;
     let budget = Budget::of_tree(bytes.len().max(container.record.len()));
-    let mut decoder = Decoder::new(&container.record, container.offset, budget);
-    let value = decoder.read(&Record::parse(container.schema)?)?;
+    tree(&container.record, container.offset, &Record::parse(container.schema)?, budget)
+}
+
+/// Shows one Avro datum with every field that it holds, of any schema: also of one that has no columns, such as that of
+/// metadata records. Logical types are left out: a date is a number. `offset` is the datum's, for errors.
+pub fn datum_to_json(datum: &[u8], offset: u64, schema: &Record) -> Result<Value> {
+    tree(datum, offset, schema, Budget::of_tree(datum.len()))
+}
+
+fn tree(datum: &[u8], offset: u64, schema: &Record, budget: Budget) -> Result<Value> {
+    let mut decoder = Decoder::new(datum, offset, budget);
+    let value = decoder.read(schema)?;
     decoder.finish()?;
     Ok(value)
 }

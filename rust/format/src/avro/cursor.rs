@@ -129,7 +129,7 @@ pub(super) fn bytes(rest: &[u8]) -> Result<(&[u8], &[u8])> {
 fn short_length(rest: &[u8]) -> Option<(usize, &[u8])> {
     let [first, second] = *rest.first_chunk()?;
     let more = first >> 7;
-    let raw = usize::from(first & 0x7f) | (usize::from(second & 0x7f) << 7) * usize::from(more);
+    let raw = usize::from(first & 0x7f) | ((usize::from(second & 0x7f) << 7) * usize::from(more));
     let ends = more & (second >> 7) == 0;
     // Odd numbers are negative.
     let from = rest.get(1 + usize::from(more)..)?;

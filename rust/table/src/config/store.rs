@@ -10,11 +10,13 @@ use crate::{Error, ErrorKind, Result};
 
 pub(super) const FILE: &str = ".hoodie/hoodie.properties";
 const BACKUP: &str = ".hoodie/hoodie.properties.backup";
+/// Where the properties stand, in the order in which they are looked for.
+pub(crate) const PROPERTIES_FILES: [&str; 2] = [FILE, BACKUP];
 
 /// Reads the properties, or their backup where a rewrite was interrupted.
 pub fn read_properties(storage: &dyn Storage) -> Result<Properties> {
     let mut broken = None;
-    for path in [FILE, BACKUP] {
+    for path in PROPERTIES_FILES {
         match read(storage, path) {
             Ok(Some(properties)) => return Ok(properties),
             Ok(None) => {}
@@ -22,10 +24,12 @@ pub fn read_properties(storage: &dyn Storage) -> Result<Properties> {
             Err(e) => return Err(e),
         }
     }
-    Err(broken.unwrap_or_else(|| {
-        Error::new(ErrorKind::TableNotFound, "there is no Hudi table here: .hoodie/hoodie.properties is missing")
-            .at_path(storage.root())
-    }))
+    Err(broken.unwrap_or_else(|| no_table(storage)))
+}
+
+pub(crate) fn no_table(storage: &dyn Storage) -> Error {
+    Error::new(ErrorKind::TableNotFound, "there is no Hudi table here: .hoodie/hoodie.properties is missing")
+        .at_path(storage.root())
 }
 
 fn read(storage: &dyn Storage, path: &str) -> Result<Option<Properties>> {

@@ -16,8 +16,8 @@ use hudini_format::schema::evolve::{Mapping, Projection};
 use hudini_format::schema::{Record, meta};
 
 use super::deltas::{Deltas, MergeRule};
-use super::log_file::{Choice, LogFile, Part, Visitor};
 use crate::base_file;
+use crate::log_file::{Choice, LogFile, Part, Visitor};
 use crate::storage::Storage;
 use crate::timeline::Snapshot;
 use crate::view::FileSlice;
@@ -109,7 +109,8 @@ impl Seen {
 fn visible_blocks(files: &mut [LogFile<'_>], snapshot: &Snapshot, stats: &mut LogStats) -> Result<Vec<Located>> {
     let mut seen = Seen::default();
     for (at, file) in files.iter_mut().enumerate() {
-        file.read(&mut Survey { snapshot, file: at, seen: &mut seen, stats })?;
+        let read = file.read_from(0, &mut Survey { snapshot, file: at, seen: &mut seen, stats });
+        read.map_err(|e| e.at_path(file.path()))?;
         file.rest();
     }
     Ok(resolve_compacted(seen))
@@ -138,7 +139,7 @@ impl Visitor for Survey<'_> {
     }
 
     fn take(&mut self, part: Part<'_>) -> Result<()> {
-        self.stats.corrupt += u64::from(matches!(part, Part::Corrupt));
+        self.stats.corrupt += u64::from(matches!(part, Part::Corrupt(_)));
         Ok(())
     }
 }
@@ -256,7 +257,7 @@ impl Visitor for RowReader<'_> {
             Part::Rows(rows) => self.deltas.push_rows(renamed(block.renaming.as_ref(), rows)?),
             Part::Content(content) if block.kind == BlockKind::HfileData => self.read_hfile(&content),
             Part::Content(content) => self.deltas.push_deletes(delete::records(&content, block.content.start)?),
-            Part::Corrupt => Ok(()),
+            Part::Corrupt(_) => Ok(()),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod deltas;
 mod log;
-mod log_file;
 pub(crate) mod ordering;
 mod slice;
 

@@ -7,7 +7,6 @@ mod action;
 mod buckets;
 mod local;
 mod locate;
-mod log_file;
 mod place;
 mod rechunk;
 mod request;

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 
 use super::locate::Locator;
 use super::rechunk::Rechunk;
-use super::rows::{Stamp, with_column, with_sequence_numbers};
-use super::{log_file, rows};
+use super::rows::{self, Stamp, with_column, with_sequence_numbers};
 use crate::base_file::{self, BaseFileWriter, WriteOptions, WrittenFile};
 use crate::bytes_form::BytesForm;
 use crate::concurrency::{self, MarkerKind};
 use crate::context::Context;
+use crate::log_file::{LogWriter, WrittenLog};
 use crate::merge::{self, Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
 use crate::options::Operation;
 use crate::storage::{Put, Storage};
@@ -299,7 +299,7 @@ impl Run<'_> {
         });
         let path = in_partition(&task.partition, name);
         let schema = hudini_format::schema::avro_text(self.file_schema().as_ref(), &task.table)?;
-        let mut log = log_file::LogWriter::new(self.storage.as_ref(), &path, &task.instant, &schema)?;
+        let mut log = LogWriter::new(self.storage.as_ref(), &path, &task.instant, &schema)?;
         batches.into_iter().try_for_each(|batch| log.write_rows(&batch?))?;
         log.write_deletes(&deletes.collect::<Result<Vec<_>>>()?)?;
         let written = log.finish(|| self.check_still_wanted())?;
@@ -362,7 +362,7 @@ impl Run<'_> {
         }
     }
 
-    fn log_stat(&self, name: &str, written: &log_file::WrittenLog) -> WriteStat {
+    fn log_stat(&self, name: &str, written: &WrittenLog) -> WriteStat {
         let millis = Some(self.context.clock.monotonic_ms() - self.started);
         WriteStat {
             prev_commit: Some(self.task.instant.clone()),

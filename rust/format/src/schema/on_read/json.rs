@@ -32,7 +32,7 @@ impl History {
 
     pub fn encode(&self) -> String {
         let mut out = r#"{"schemas":["#.to_owned();
-        separated(&mut out, &self.schemas, |out, schema| push_schema(out, schema));
+        separated(&mut out, &self.schemas, push_schema);
         out.push_str("]}");
         out
     }

@@ -11,13 +11,13 @@ use crate::{Error, Result};
 /// Content at which a data block is written out, Apache Hudi's default.
 const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
 
-pub(super) struct WrittenLog {
+pub(crate) struct WrittenLog {
     pub rows: u64,
     pub deletes: u64,
     pub bytes: u64,
 }
 
-pub(super) struct LogWriter<'a> {
+pub(crate) struct LogWriter<'a> {
     writer: Box<dyn Writer>,
     path: String,
     instant: &'a str,
@@ -31,7 +31,7 @@ pub(super) struct LogWriter<'a> {
 }
 
 impl<'a> LogWriter<'a> {
-    pub(super) fn new(storage: &dyn Storage, path: &str, instant: &'a str, schema: &'a str) -> Result<Self> {
+    pub(crate) fn new(storage: &dyn Storage, path: &str, instant: &'a str, schema: &'a str) -> Result<Self> {
         Ok(Self {
             writer: storage.writer(path)?,
             path: path.to_owned(),
@@ -44,7 +44,7 @@ impl<'a> LogWriter<'a> {
         })
     }
 
-    pub(super) fn write_rows(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn write_rows(&mut self, rows: &RecordBatch) -> Result<()> {
         let encoder = RowEncoder::new(&self.record, rows)?;
         for row in 0..rows.num_rows() {
             encoder.encode(row, &mut self.datums)?;
@@ -68,7 +68,7 @@ impl<'a> LogWriter<'a> {
     }
 
     /// Deletes stand behind the rows, so that a key in both ends deleted.
-    pub(super) fn write_deletes(&mut self, deletes: &[DeleteRecord]) -> Result<()> {
+    pub(crate) fn write_deletes(&mut self, deletes: &[DeleteRecord]) -> Result<()> {
         self.flush_rows()?;
         if deletes.is_empty() {
             return Ok(());
@@ -86,7 +86,7 @@ impl<'a> LogWriter<'a> {
     }
 
     /// Completes the file. `before_visible` runs last: when it fails, nothing shows.
-    pub(super) fn finish(mut self, before_visible: impl FnOnce() -> Result<()>) -> Result<WrittenLog> {
+    pub(crate) fn finish(mut self, before_visible: impl FnOnce() -> Result<()>) -> Result<WrittenLog> {
         self.flush_rows()?;
         before_visible()?;
         match self.writer.close().map_err(|e| e.at_path(&self.path))? {

@@ -1,6 +1,7 @@
 //! A log file on storage, read in the ranges that a log reader asks for.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bytes::Bytes;
 use hudini_format::avro::RowDecoder;
@@ -25,7 +26,7 @@ type Window = (u64, Bytes);
 
 /// Two windows are kept, since a reader looks at a block's end before its content.
 #[derive(Debug)]
-pub(super) struct LogFile<'s> {
+pub(crate) struct LogFile<'s> {
     storage: &'s dyn Storage,
     path: String,
     size: u64,
@@ -35,14 +36,14 @@ pub(super) struct LogFile<'s> {
 
 /// What is wanted of a block.
 #[derive(Debug)]
-pub(super) enum Choice {
+pub(crate) enum Choice {
     Rows(RowDecoder),
     Content,
     Nothing,
 }
 
 /// Who goes through a file.
-pub(super) trait Visitor {
+pub(crate) trait Visitor {
     fn meet(&mut self, block: &Block<'_>) -> Result<Choice>;
     /// What was chosen of the block met last, or damage behind it.
     fn take(&mut self, part: Part<'_>) -> Result<()>;
@@ -50,29 +51,30 @@ pub(super) trait Visitor {
 
 /// Parts of one block, or damage between blocks.
 #[derive(Debug)]
-pub(super) enum Part<'a> {
+pub(crate) enum Part<'a> {
     Rows(RecordBatch),
     Content(Cow<'a, [u8]>),
-    Corrupt,
+    /// File offsets that were passed over.
+    Corrupt(Range<u64>),
 }
 
 impl<'s> LogFile<'s> {
-    pub(super) fn new(storage: &'s dyn Storage, path: String, size: u64) -> Self {
+    pub(crate) fn new(storage: &'s dyn Storage, path: String, size: u64) -> Self {
         Self { storage, path, size, recent: None, older: None }
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Shows all blocks.
-    pub(super) fn read(&mut self, visitor: &mut impl Visitor) -> Result<()> {
-        self.drive(Reader::new(self.size), usize::MAX, visitor).map_err(|e| e.at_path(&self.path))
+    /// Shows all blocks from the one at `offset` on.
+    pub(crate) fn read_from(&mut self, offset: u64, visitor: &mut impl Visitor) -> Result<()> {
+        self.drive(Reader::starting_at(offset, self.size), usize::MAX, visitor)
     }
 
     /// Shows the one block at `offset`.
-    pub(super) fn read_block(&mut self, offset: u64, visitor: &mut impl Visitor) -> Result<()> {
-        self.drive(Reader::starting_at(offset, self.size), 1, visitor).map_err(|e| e.at_path(&self.path))
+    pub(crate) fn read_block(&mut self, offset: u64, visitor: &mut impl Visitor) -> Result<()> {
+        self.drive(Reader::starting_at(offset, self.size), 1, visitor)
     }
 
     fn drive(&mut self, mut reader: Reader, mut blocks: usize, visitor: &mut impl Visitor) -> Result<()> {
@@ -96,8 +98,8 @@ impl<'s> LogFile<'s> {
                     visitor.take(Part::Content(content))?;
                     continue;
                 }
-                Event::Corrupt(_) => {
-                    visitor.take(Part::Corrupt)?;
+                Event::Corrupt(range) => {
+                    visitor.take(Part::Corrupt(range))?;
                     continue;
                 }
             };
@@ -146,7 +148,7 @@ impl<'s> LogFile<'s> {
     }
 
     /// Lets go of what a later read can fetch again.
-    pub(super) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.older = None;
         if self.size > SMALL {
             self.recent = None;
