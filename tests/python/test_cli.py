@@ -16,7 +16,8 @@ import pytest
 import hudini
 
 ROWS = [{"id": f"k{n}", "ts": n, "note": None if n == 1 else f"note, {n}"} for n in range(3)]
-VERBS = "describe history timeline schema properties read head count log hfile instant demo".split()
+VERBS = ["describe", "history", "timeline", "schema", "properties", "read", "head", "count", "demo"]
+VERBS += ["log", "hfile", "instant"]
 
 
 def run(*arguments: str, code: int = 0) -> tuple[str, str]:
