@@ -87,6 +87,10 @@ class Oracle:
         """`hoodie.properties` as Apache Hudi understands it."""
         return self._call("properties", path=str(path))
 
+    def file(self, kind: str, folder: str | Path) -> Any:
+        """What the files of a kind in this folder hold; `files` has the kinds."""
+        return self._call("file", kind=kind, folder=str(folder))
+
     def close(self) -> None:
         """Stops Spark and waits for the child."""
         if self._process.poll() is None:

@@ -8,6 +8,7 @@ import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from files import Files
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -48,6 +49,7 @@ class Worker:
     def __init__(self, version, jar):
         self.version = version
         self.spark = open_session(jar)
+        self.files = Files(self.spark)
 
     def write(self, path, rows, options, mode):
         # One partition, so that "the later row of the batch" means the same on both sides.
@@ -67,6 +69,9 @@ class Worker:
     def properties(self, path):
         properties = self._meta_client(path).getTableConfig().getProps()
         return {name: properties.getProperty(name) for name in properties.stringPropertyNames()}
+
+    def file(self, kind, folder):
+        return getattr(self.files, kind)(folder)
 
     def _meta_client(self, path):
         jvm = self.spark._jvm
