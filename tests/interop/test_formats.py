@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .oracle import Oracle
+from .oracle import Oracle, OracleError
 from .samples import Samples, first_difference
 
 pytestmark = pytest.mark.interop
@@ -89,6 +89,7 @@ SAMPLES = {
     "partition_buckets": ["two_rules"],
     "schema_on_read": ["one_version", "two_versions"],
 }
+REFUSED = ["commit_without_stats", "null_in_ordering", "time_as_ordering"]
 TABLES = ["by_metadata_table", "listed"]
 
 
@@ -99,7 +100,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Samples:
 
 def test_no_sample_is_left_out(samples: Samples) -> None:
     written = {kind: sorted(told) for kind, told in samples.told.items()}
-    assert written == {**SAMPLES, "table": TABLES}
+    assert written == {**SAMPLES, "refused": REFUSED, "table": TABLES}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,13 @@ def test_no_sample_is_left_out(samples: Samples) -> None:
 def test_apache_reads_a_file(kind: str, sample: str, samples: Samples, oracle: Oracle) -> None:
     found = oracle.file(kind, samples.folder / kind / sample)
     assert first_difference(found, samples.told[kind][sample]) is None
+
+
+@pytest.mark.parametrize("sample", REFUSED)
+def test_apache_cannot_read_what_its_notes_say(sample: str, samples: Samples, oracle: Oracle) -> None:
+    told = samples.told["refused"][sample]
+    with pytest.raises(OracleError, match=told["because"]):
+        oracle.file(told["as"], samples.folder / "refused" / sample)
 
 
 def test_apache_shows_archived_history(samples: Samples, oracle: Oracle) -> None:

@@ -1,17 +1,11 @@
-"""What Apache Hudi's own classes read in single files, as plain JSON. Runs in the oracle's environment, as `worker`.
+"""What Apache Hudi's own classes read in single files, as plain JSON. Runs in the oracle's environment, as `worker`."""
 
-Values of Avro that JSON lacks: bytes are text in hex, decimals are text, dates and times count from their beginning.
-"""
-
-import base64
 import json
-import struct
-import zlib
-from datetime import date, datetime, timedelta
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from pathlib import Path
 
 from py4j.java_gateway import JavaObject, get_method
+from values import bytes_of, checksum, ordering_of, row_of
 
 BLOCK_KINDS = {
     "COMMAND_BLOCK": ":command",
@@ -21,7 +15,6 @@ BLOCK_KINDS = {
     "PARQUET_DATA_BLOCK": "parquet",
     "CDC_DATA_BLOCK": "cdc",
 }
-EPOCH = datetime(1970, 1, 1)
 FOUND = 0  # what HFileReader.seekTo answers for a key that is there
 LOOK_UP_EACH = FILE_GROUPS = 7
 # How the timeline reads the files of an action, completed or not.
@@ -43,6 +36,10 @@ READERS = {
     ("savepoint", True): "readSavepointMetadata",
     ("indexing", False): "readIndexPlan",
     ("indexing", True): "readIndexCommitMetadata",
+}
+AS_OBJECTS = {
+    "readCommitMetadataToAvro": "readCommitMetadata",
+    "readReplaceCommitMetadataToAvro": "readReplaceCommitMetadata",
 }
 
 
@@ -164,13 +161,27 @@ class Files:
             content = timeline.readInstantContent(instant, self._class("avro.model.HoodieIndexCommitMetadata"))
         else:
             content = getattr(timeline, read)(instant)
+        holds = json.loads(content.toString())
+        if read in AS_OBJECTS:
+            self._check_object(getattr(timeline, AS_OBJECTS[read])(instant), holds)
         return {
             "requested": instant.requestedTime(),
             "completed": instant.getCompletionTime(),
             "action": instant.getAction(),
             "state": state,
-            "holds": json.loads(content.toString()),
+            "holds": holds,
         }
+
+    @staticmethod
+    def _check_object(commit, holds):
+        """The object that writers and readers make of the metadata says the same; it has no nulls but zeros."""
+        told = json.loads(commit.toJsonString())
+        for partition, stats in (holds["partitionToWriteStats"] or {}).items():
+            for stat, as_object in zip(stats, told["partitionToWriteStats"][partition], strict=True):
+                for name in (stat.keys() & as_object.keys()) - {"runtimeStats"}:
+                    assert as_object[name] == stat[name] or not (as_object[name] or stat[name]), name
+        for name in ("extraMetadata", "partitionToReplaceFileIds"):
+            assert (told.get(name) or {}) == (holds.get(name) or {}), name
 
     def history(self, folder):
         """The archived timeline with what its actions did, and with the plans that its files hold."""
@@ -432,103 +443,5 @@ def iterated(iterator):
         yield step()
 
 
-def ordering_of(value):
-    """A value of a delete block, by the class that Apache Hudi compares it as. JSON tells some classes by itself."""
-    if value is None:
-        return None
-    if not isinstance(value, list):
-        name = {bool: "Bool", int: "Int", Decimal: "Double", str: "String"}[type(value)]
-        return {name: float(value) if name == "Double" else value}
-    kind, value = value
-    match kind:
-        case "java.lang.Long":
-            return {"Long": value}
-        case "java.lang.Float":
-            return {"Float": single(float(value))}
-        case "java.nio.HeapByteBuffer":
-            return {"Bytes": base64.b64decode(value).hex()}
-        case "java.math.BigDecimal":
-            sign, digits, exponent = Decimal(value).as_tuple()
-            unscaled = int("".join(map(str, digits)))
-            return {"Decimal": [str(-unscaled if sign else unscaled), -exponent]}
-        case "java.sql.Date":
-            return {"Date": (date.fromisoformat(value) - EPOCH.date()).days}
-        case "java.sql.Timestamp":
-            return {"TimestampMicros": (datetime.fromisoformat(value) - EPOCH) // timedelta(microseconds=1)}
-        case "java.time.LocalDate":
-            return {"LocalDate": (date(*value) - EPOCH.date()).days}
-        case "org.apache.hudi.common.util.collection.ArrayComparable":
-            _, values = value["values"]
-            return {"Array": [ordering_of(item) for item in values]}
-    return {kind: value}
-
-
 def node_of(node):
     return {"value": node.getValue(), "fileIdPrefix": node.getFileIdPrefix(), "tag": node.getTag().name()}
-
-
-def bytes_of(buffer):
-    """What is left of a ByteBuffer."""
-    start = buffer.arrayOffset() + buffer.position()
-    return buffer.array()[start : start + buffer.remaining()]
-
-
-def checksum(content):
-    return [len(content), zlib.crc32(content)]
-
-
-def row_of(record):
-    """An Avro record of Java: what its JSON text says, by its schema."""
-    schema, names = json.loads(record.getSchema().toString()), {}
-    collect_names(schema, "", names)
-    return plain(json.loads(record.toString()), schema, "", names)
-
-
-def collect_names(schema, namespace, names):
-    """Named types by full name; a value that is null does not lead to its type."""
-    if isinstance(schema, list):
-        for branch in schema:
-            collect_names(branch, namespace, names)
-    elif isinstance(schema, dict):
-        if "name" in schema:
-            namespace = schema.get("namespace", namespace)
-            names[f"{namespace}.{schema['name']}"] = schema
-        for part in ("type", "items", "values"):
-            collect_names(schema.get(part), namespace, names)
-        for field in schema.get("fields", ()):
-            collect_names(field["type"], namespace, names)
-
-
-def plain(value, schema, namespace, names):
-    if value is None:
-        return None
-    if isinstance(schema, list):
-        schema, *others = [branch for branch in schema if branch != "null"]
-        if others:
-            return value  # the text does not tell which it is
-    if isinstance(schema, str):
-        schema = names.get(schema if "." in schema else f"{namespace}.{schema}", {"type": schema})
-    kind, namespace = schema["type"], schema.get("namespace", namespace)
-    if kind == "record":
-        return {f["name"]: plain(value[f["name"]], f["type"], namespace, names) for f in schema["fields"]}
-    if kind == "array":
-        return [plain(item, schema["items"], namespace, names) for item in value]
-    if kind == "map":
-        return {key: plain(item, schema["values"], namespace, names) for key, item in value.items()}
-    if kind in ("bytes", "fixed"):
-        content = value.encode("latin-1") if kind == "bytes" else bytes(byte & 0xFF for byte in value)
-        return decimal(content, schema["scale"]) if schema.get("logicalType") == "decimal" else content.hex()
-    if kind == "float" and not isinstance(value, str):
-        return single(value)
-    return value
-
-
-def single(value):
-    """The number of 32 bits that stands for this text of one."""
-    return struct.unpack("f", struct.pack("f", value))[0]
-
-
-def decimal(content, scale):
-    with localcontext() as context:
-        context.prec = 60
-        return f"{Decimal(int.from_bytes(content, 'big', signed=True)).scaleb(-scale):f}"

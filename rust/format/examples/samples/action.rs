@@ -27,7 +27,7 @@ pub(crate) fn write(folder: &mut Folder) -> Done {
     use Action as A;
     use State as S;
     let replacing = replacing();
-    let nothing = CommitMetadata::default();
+    let nothing = CommitMetadata { partition_to_write_stats: Some(BTreeMap::new()), ..CommitMetadata::default() };
     let commits: [(&str, Action, State, &CommitMetadata); 6] = [
         ("commit", A::Commit, S::Completed, &commit()),
         ("commit_inflight", A::Commit, S::Inflight, &commit()),
@@ -68,6 +68,16 @@ pub(crate) fn write(folder: &mut Folder) -> Done {
     }
     let (later, holds) = (of_a_later_release(&clean())?, json!(clean()));
     put(folder, "clean_of_a_later_release", A::Clean, S::Completed, &later, holds)
+}
+
+/// A commit that this crate can read and Apache Hudi cannot.
+pub(crate) fn write_refused(folder: &mut Folder) -> Done {
+    let name = InstantFile::completed(INSTANT, COMPLETED, Action::Commit);
+    put_properties(folder, "refused", "commit_without_stats", &[])?;
+    let bytes = CommitMetadata::default().encode()?;
+    folder.put("refused", "commit_without_stats", &format!(".hoodie/timeline/{name}"), bytes)?;
+    folder.tell("refused", "commit_without_stats", json!({"as": KIND, "because": "getPartitionToWriteStats"}));
+    Ok(())
 }
 
 /// A table whose timeline has this one file.

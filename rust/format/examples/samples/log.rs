@@ -69,18 +69,36 @@ pub(crate) fn write(folder: &mut Folder) -> Done {
     Ok(())
 }
 
+/// Blocks that this crate can read and Apache Hudi cannot, and what its refusal says.
+pub(crate) fn write_refused(folder: &mut Folder) -> Done {
+    let values = [
+        ("time_as_ordering", OrderingValue::TimeMicros(1), "LocalTime"),
+        ("null_in_ordering", OrderingValue::Array(vec![OrderingValue::Null]), "Union is malformed"),
+    ];
+    for (sample, ordering, because) in values {
+        let record = DeleteRecord { key: Some("k".to_owned()), partition: None, ordering };
+        let (bytes, _) = deletes(&[record], &[])?;
+        folder.put("refused", sample, &name_of(sample).to_string(), bytes)?;
+        folder.tell("refused", sample, json!({"as": KIND, "because": because}));
+    }
+    Ok(())
+}
+
 fn file(folder: &mut Folder, sample: &str, blocks: &[Block]) -> Done {
-    let name = LogFileName {
+    let bytes: Vec<u8> = blocks.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
+    folder.put(KIND, sample, &name_of(sample).to_string(), bytes)?;
+    folder.tell(KIND, sample, blocks.iter().map(|(_, holds)| holds.clone()).collect());
+    Ok(())
+}
+
+fn name_of(sample: &str) -> LogFileName {
+    LogFileName {
         file_id: format!("{}-0", sample.replace('_', "-")),
         instant: INSTANT.to_owned(),
         version: 1,
         token: Some("0-1-0".to_owned()),
         cdc: sample.starts_with("cdc"),
-    };
-    let bytes: Vec<u8> = blocks.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
-    folder.put(KIND, sample, &name.to_string(), bytes)?;
-    folder.tell(KIND, sample, blocks.iter().map(|(_, holds)| holds.clone()).collect());
-    Ok(())
+    }
 }
 
 type Header<'a> = (HeaderKey, &'a str);

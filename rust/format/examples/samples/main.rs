@@ -35,5 +35,7 @@ fn main() -> Done {
     action::write(&mut folder)?;
     small::write(&mut folder)?;
     table::write(&mut folder)?;
+    log::write_refused(&mut folder)?;
+    action::write_refused(&mut folder)?;
     folder.finish()
 }

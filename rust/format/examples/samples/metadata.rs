@@ -209,50 +209,56 @@ fn stats(column: &str, min: StatValue, max: StatValue, value_type: Option<(i32, 
     }
 }
 
-/// Each type, its bounds as they are stored, and as Java prints what they mean.
-fn every_type() -> Vec<(i32, Option<&'static str>, StatValue, StatValue, &'static str, &'static str)> {
+/// A type with precision and scale, bounds as they are stored, and as Java prints what they mean.
+type OfType = (i32, Option<&'static str>, [StatValue; 2], [&'static str; 2]);
+
+fn every_type() -> Vec<OfType> {
     use StatValue as S;
     let micros = 1_772_900_699_123_456;
     vec![
-        (2, None, S::Boolean(false), S::Boolean(true), "false", "true"),
-        (3, None, S::Int(i32::MIN), S::Int(i32::MAX), "-2147483648", "2147483647"),
-        (4, None, S::Long(i64::MIN), S::Long(i64::MAX), "-9223372036854775808", "9223372036854775807"),
-        (5, None, S::Float(-0.5), S::Float(1.5), "-0.5", "1.5"),
-        (6, None, S::Double(-1e-300), S::Double(0.1), "-1.0E-300", "0.1"),
-        (7, None, S::String(String::new()), S::String("größe 🔑".to_owned()), "", "größe 🔑"),
-        (8, None, S::Bytes(vec![]), S::Bytes(vec![0, 0xff]), "bytes:", "bytes:00ff"),
-        (9, None, S::Bytes(vec![0; 3]), S::Bytes(vec![0x80; 3]), "bytes:000000", "bytes:808080"),
-        (10, Some("10,2"), S::Bytes(vec![0x80]), S::Bytes(vec![0x01, 0x00]), "-1.28", "2.56"),
+        (2, None, [S::Boolean(false), S::Boolean(true)], ["false", "true"]),
+        (3, None, [S::Int(i32::MIN), S::Int(i32::MAX)], ["-2147483648", "2147483647"]),
+        (4, None, [S::Long(i64::MIN), S::Long(i64::MAX)], ["-9223372036854775808", "9223372036854775807"]),
+        (5, None, [S::Float(-0.5), S::Float(1.5)], ["-0.5", "1.5"]),
+        (6, None, [S::Double(-1e-300), S::Double(0.1)], ["-1.0E-300", "0.1"]),
+        (7, None, [S::String(String::new()), S::String("größe 🔑".to_owned())], ["", "größe 🔑"]),
+        (8, None, [S::Bytes(vec![]), S::Bytes(vec![0, 0xff])], ["bytes:", "bytes:00ff"]),
+        (9, None, [S::Bytes(vec![0; 3]), S::Bytes(vec![0x80; 3])], ["bytes:000000", "bytes:808080"]),
+        (10, Some("10,2"), [S::Bytes(vec![0x80]), S::Bytes(vec![0x01, 0x00])], ["-1.28", "2.56"]),
         (
             11,
             None,
-            S::String("00000000-0000-0000-0000-000000000001".to_owned()),
-            S::String("ffffffff-0000-0000-0000-000000000001".to_owned()),
-            "00000000-0000-0000-0000-000000000001",
-            "ffffffff-0000-0000-0000-000000000001",
+            [
+                S::String("00000000-0000-0000-0000-000000000001".to_owned()),
+                S::String("ffffffff-0000-0000-0000-000000000001".to_owned()),
+            ],
+            ["00000000-0000-0000-0000-000000000001", "ffffffff-0000-0000-0000-000000000001"],
         ),
-        (12, None, S::Int(-1), S::Int(20_519), "1969-12-31", "2026-03-07"),
-        (13, None, S::Int(0), S::Int(86_399_999), "00:00", "23:59:59.999"),
-        (14, None, S::Long(1), S::Long(86_399_999_999), "00:00:00.000001", "23:59:59.999999"),
-        (15, None, S::Long(-1), S::Long(micros / 1000), "1969-12-31T23:59:59.999Z", "2026-03-07T16:24:59.123Z"),
-        (16, None, S::Long(-1), S::Long(micros), "1969-12-31T23:59:59.999999Z", "2026-03-07T16:24:59.123456Z"),
+        (12, None, [S::Int(-1), S::Int(20_519)], ["1969-12-31", "2026-03-07"]),
+        (13, None, [S::Int(0), S::Int(86_399_999)], ["00:00", "23:59:59.999"]),
+        (14, None, [S::Long(1), S::Long(86_399_999_999)], ["00:00:00.000001", "23:59:59.999999"]),
+        (15, None, [S::Long(-1), S::Long(micros / 1000)], ["1969-12-31T23:59:59.999Z", "2026-03-07T16:24:59.123Z"]),
+        (16, None, [S::Long(-1), S::Long(micros)], ["1969-12-31T23:59:59.999999Z", "2026-03-07T16:24:59.123456Z"]),
         (
             17,
             None,
-            S::Long(-1),
-            S::Long(micros * 1000),
-            "1969-12-31T23:59:59.999999999Z",
-            "2026-03-07T16:24:59.123456Z",
+            [S::Long(-1), S::Long(micros * 1000)],
+            ["1969-12-31T23:59:59.999999999Z", "2026-03-07T16:24:59.123456Z"],
         ),
-        (18, None, S::Long(-1), S::Long(micros / 1000), "1969-12-31T23:59:59.999", "2026-03-07T16:24:59.123"),
-        (19, None, S::Long(-1), S::Long(micros), "1969-12-31T23:59:59.999999", "2026-03-07T16:24:59.123456"),
-        (20, None, S::Long(-1), S::Long(micros * 1000), "1969-12-31T23:59:59.999999999", "2026-03-07T16:24:59.123456"),
+        (18, None, [S::Long(-1), S::Long(micros / 1000)], ["1969-12-31T23:59:59.999", "2026-03-07T16:24:59.123"]),
+        (19, None, [S::Long(-1), S::Long(micros)], ["1969-12-31T23:59:59.999999", "2026-03-07T16:24:59.123456"]),
+        (
+            20,
+            None,
+            [S::Long(-1), S::Long(micros * 1000)],
+            ["1969-12-31T23:59:59.999999999", "2026-03-07T16:24:59.123456"],
+        ),
     ]
 }
 
 fn column_stats() -> Vec<Sample> {
     let mut samples = Vec::new();
-    for (ordinal, more, min, max, least, greatest) in every_type() {
+    for (ordinal, more, [min, max], [least, greatest]) in every_type() {
         let column = format!("größe.type_{ordinal}");
         let stats = stats(&column, min, max, Some((ordinal, more)));
         samples.push(of_column(PARTITION, stats, json!({"least": least, "greatest": greatest})));

@@ -17,7 +17,6 @@ use hudini_format::properties::{
 };
 use hudini_format::schema::Record;
 use hudini_format::schema::text::without_meta_columns;
-
 use serde_json::Value;
 
 use crate::folder::{Done, Folder};

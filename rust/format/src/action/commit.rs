@@ -104,6 +104,7 @@ pub struct RuntimeStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "HoodieReplaceCommitMetadata", rename_all = "camelCase")]
 pub struct CommitMetadata {
+    /// May be empty; without it Apache Hudi fails on the file.
     #[serde(default, deserialize_with = "lists::by_partition")]
     pub partition_to_write_stats: Option<BTreeMap<String, Vec<WriteStat>>>,
     pub compacted: Option<bool>,

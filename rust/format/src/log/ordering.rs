@@ -16,7 +16,8 @@ const MOST_FIELDS: usize = 1000;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum OrderingValue {
-    /// Apache Hudi writes it for a null ordering column and then fails on it: write [`OrderingValue::NONE`] instead.
+    /// Apache Hudi writes it for a null ordering column and then fails on it: write [`OrderingValue::NONE`] instead. In an
+    /// array it fails as it decodes the block.
     Null,
     Bool(bool),
     /// Of int columns, and epoch days of date columns.
@@ -31,6 +32,7 @@ pub enum OrderingValue {
     Date(i32),
     /// Unscaled, at [`DECIMAL_SCALE`] digits after the point.
     Decimal(i128),
+    /// Apache Hudi 1.2.0 neither writes it nor decodes a block that has it.
     TimeMicros(i64),
     /// Spark readers fail on it.
     TimestampMicros(i64),
