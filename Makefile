@@ -64,7 +64,7 @@ wheel: $(WHEEL) ## build the wheel into dist/
 
 # ---- proof ----------------------------------------------------------------------------------------------------------
 
-test: test-rust test-python test-spark test-spark-oldest ## all tests that need no Apache Hudi: Rust, Python, golden tables, Spark
+test: test-rust test-fuzz test-python test-spark test-spark-oldest ## all tests that need no Apache Hudi: Rust, hostile bytes, Python, golden tables, Spark
 
 test-rust: $(VENV)/.tools ## the tests of the Rust crates
 	$(CARGO_TEST) --quiet

@@ -238,10 +238,14 @@ pub fn parse_time(time: &str, offset_ms: i64) -> Result<i64> {
     let milli = if time.len() >= TIME_DIGITS { number(14, 17)? } else { 999 };
     let (month, day) = (number(4, 6)?, number(6, 8)?);
     let (hour, minute, second) = (number(8, 10)?, number(10, 12)?, number(12, 14)?);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return Err(bad());
     }
-    let days = days_from_civil(number(0, 4)?, month, day);
+    let year = number(0, 4)?;
+    let first = days_from_civil(year, month, 1);
+    let next_month = if month == 12 { days_from_civil(year + 1, 1, 1) } else { days_from_civil(year, month + 1, 1) };
+    // A day that its month does not have is the month's last, as Java has it.
+    let days = (first + day - 1).min(next_month - 1);
     Ok(days * MILLIS_PER_DAY + hour * 3_600_000 + minute * 60_000 + second * 1000 + milli - offset_ms)
 }
 
@@ -361,6 +365,18 @@ mod tests {
         assert_eq!(format_time(0, 3_600_000), "19700101010000000");
         assert!(parse_time("20261321090523455", 0).is_err());
         assert!(parse_time("2026", 0).is_err());
+    }
+
+    #[rstest]
+    #[case("20260231000000000", Some("20260228000000000"))]
+    #[case("20240231000000000", Some("20240229000000000"))]
+    #[case("20261131235959999", Some("20261130235959999"))]
+    #[case("99991231235959999", Some("99991231235959999"))]
+    #[case("99991231235960999", None)]
+    #[case("20260132000000000", None)]
+    fn times_that_no_calendar_has(#[case] time: &str, #[case] shown: Option<&str>) {
+        let parsed = parse_time(time, 0).ok().map(|ms| format_time(ms, 0));
+        assert_eq!(parsed.as_deref(), shown);
     }
 
     proptest! {

@@ -15,6 +15,7 @@ pub mod key;
 pub mod log;
 pub mod metadata_record;
 pub mod name;
+pub mod parquet_file;
 pub mod positions;
 pub mod properties;
 pub mod schema;

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::panic;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::mutate::Material;
-use crate::{Target, corpus};
+use crate::{Target, corpus, panics};
 
 /// An input that takes longer hangs. Inputs are so short that milliseconds are usual.
 pub const LONGEST_RUN: Duration = Duration::from_secs(10);
@@ -88,6 +89,8 @@ pub fn work(target: &'static Target, seconds: u64, seed: u64) -> io::Result<u64>
     let note = File::create(running(target.name))?;
     let done = Arc::new(AtomicU64::new(0));
     watch(done.clone());
+    let print = panic::take_hook();
+    panics::hush(move |info| print(info));
     let run = move |input: &[u8]| -> io::Result<()> {
         note.write_all_at(input, 0)?;
         note.set_len(input.len() as u64)?;

@@ -18,6 +18,7 @@ pub mod golden;
 pub mod input;
 pub mod memory;
 pub mod mutate;
+pub mod panics;
 pub mod targets;
 
 pub use targets::{TARGETS, Target, target};

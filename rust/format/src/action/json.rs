@@ -1,4 +1,4 @@
-//! Bodies of layout 1 that are JSON, as Jackson writes them.
+//! Bodies of layout 1 that are JSON, as Jackson writes them; other small files of a table too.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::metered::Metered;
 use crate::wire::utf8;
 use crate::{Error, Result};
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T> {
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T> {
     read(bytes, Budget::of(bytes.len())).map_err(|e| Error::corrupt(format!("{what} cannot be decoded")).caused_by(e))
 }
 

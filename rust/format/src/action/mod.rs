@@ -28,7 +28,7 @@ pub(crate) mod datum;
 mod extra;
 mod form;
 mod indexing;
-mod json;
+pub(crate) mod json;
 mod lists;
 mod metered;
 mod payload;

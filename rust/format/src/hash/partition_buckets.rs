@@ -36,7 +36,7 @@ impl PartitionBuckets {
         if file.rule != REGEX {
             return Err(Error::unsupported(format!("rules of kind '{}' for bucket counts", file.rule)));
         }
-        file.rules()?;
+        file.each_rule().try_for_each(|rule| rule.map(drop))?;
         Ok(file)
     }
 
@@ -50,15 +50,17 @@ impl PartitionBuckets {
 
     /// Expressions with their counts, in order.
     pub fn rules(&self) -> Result<Vec<(&str, u32)>> {
+        self.each_rule().collect()
+    }
+
+    fn each_rule(&self) -> impl Iterator<Item = Result<(&str, u32)>> {
         let rule = |text| {
             let (expression, count) = str::rsplit_once(text, ',')?;
             Some((expression.trim(), count.trim().parse().ok()?))
         };
-        self.expressions
-            .split(';')
-            .filter(|text| !text.trim().is_empty())
-            .map(|text| rule(text).ok_or_else(|| Error::corrupt(format!("'{text}' is no rule for a bucket count"))))
-            .collect()
+        self.expressions.split(';').filter(|text| !text.trim().is_empty()).map(move |text| {
+            rule(text).ok_or_else(|| Error::corrupt(format!("'{text}' is no rule for a bucket count")))
+        })
     }
 }
 

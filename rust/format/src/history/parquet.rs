@@ -19,10 +19,8 @@ use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
-use parquet::arrow::arrow_reader::{
-    ArrowPredicateFn, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
-};
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::filter::filter_record_batch;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::Compression;
@@ -35,6 +33,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::Entry;
 use crate::instant::Action;
+use crate::parquet_file::{Batches, Limits, ParquetFile};
 use crate::{Error, Result};
 
 const ROOT: &str = "org.apache.hudi.avro.model.HoodieLSMTimelineInstant";
@@ -79,16 +78,12 @@ impl Columns {
 }
 
 /// Reads the rows of a history file, in the file's order.
+#[derive(Debug)]
 pub struct Reader {
-    batches: ParquetRecordBatchReader,
+    batches: Batches,
+    within: (Bound<String>, Bound<String>),
     /// Rows of the last batch, the next one last.
     ready: Vec<Entry>,
-}
-
-impl std::fmt::Debug for Reader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("ready", &self.ready.len()).finish_non_exhaustive()
-    }
 }
 
 impl Reader {
@@ -99,24 +94,25 @@ impl Reader {
         columns: Columns,
         instants: &impl RangeBounds<String>,
     ) -> Result<Self> {
-        // A schema that some Arrow writer left would give the columns other types.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).map_err(broken)?;
-        let parquet = builder.parquet_schema();
+        Self::open_with_limits(file, columns, instants, Limits::default())
+    }
+
+    pub fn open_with_limits<R: ChunkReader + 'static>(
+        file: R,
+        columns: Columns,
+        instants: &impl RangeBounds<String>,
+        limits: Limits,
+    ) -> Result<Self> {
+        let file = ParquetFile::open_with_limits(file, limits).map_err(broken)?;
+        let parquet = file.metadata().file_metadata().schema_descr();
         let found = |name: &&&str| parquet.root_schema().get_fields().iter().any(|field| field.name() == **name);
         let wanted: Vec<&str> = columns.names().iter().filter(found).copied().collect();
-        let by_time = ProjectionMask::columns(parquet, [INSTANT]);
         let mask = ProjectionMask::columns(parquet, wanted);
-        let groups = builder.metadata().row_groups().iter().enumerate();
+        let groups = file.metadata().row_groups().iter().enumerate();
         let groups = groups.filter(|(_, group)| may_hold(group, instants)).map(|(at, _)| at).collect();
-        let bounds = (instants.start_bound().cloned(), instants.end_bound().cloned());
-        let within = ArrowPredicateFn::new(by_time, move |batch| select(&batch, &bounds));
-        let builder = builder.with_row_groups(groups).with_projection(mask).with_batch_size(BATCH_ROWS);
-        let builder = match (instants.start_bound(), instants.end_bound()) {
-            (Bound::Unbounded, Bound::Unbounded) => builder,
-            _ => builder.with_row_filter(RowFilter::new(vec![Box::new(within)])),
-        };
-        Ok(Self { batches: builder.build().map_err(broken)?, ready: Vec::new() })
+        let batches = file.batches(groups, mask, BATCH_ROWS).map_err(broken)?;
+        let within = (instants.start_bound().cloned(), instants.end_bound().cloned());
+        Ok(Self { batches, within, ready: Vec::new() })
     }
 }
 
@@ -125,7 +121,8 @@ impl Iterator for Reader {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() {
-            match self.batches.next()?.map_err(Error::from).and_then(|batch| entries(&batch)) {
+            let batch = self.batches.next()?;
+            match batch.and_then(|batch| entries(&select(&batch, &self.within)?)) {
                 Ok(rows) => self.ready = rows,
                 Err(e) => return Some(Err(broken(e))),
             }
@@ -135,8 +132,8 @@ impl Iterator for Reader {
     }
 }
 
-fn broken(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::corrupt("a history file cannot be read").caused_by(e)
+fn broken(e: Error) -> Error {
+    Error::new(e.kind(), "a history file cannot be read").caused_by(e)
 }
 
 /// Whether a row group may hold rows of the range, by what its footer says.
@@ -159,12 +156,14 @@ fn may_hold(group: &RowGroupMetaData, instants: &impl RangeBounds<String>) -> bo
 }
 
 /// Rows without an instant stay in, to be refused with the others.
-fn select(batch: &RecordBatch, bounds: &(Bound<String>, Bound<String>)) -> Result<BooleanArray, ArrowError> {
-    let failed = |e: Error| ArrowError::ExternalError(Box::new(e));
-    let column = TextColumn::of(batch, INSTANT).map_err(failed)?;
-    let within =
-        (0..batch.num_rows()).map(|row| Ok(column.get(row)?.is_none_or(|time| bounds.contains(&time.to_owned()))));
-    Ok(BooleanArray::from(within.collect::<Result<Vec<_>>>().map_err(failed)?))
+fn select(batch: &RecordBatch, within: &(Bound<String>, Bound<String>)) -> Result<RecordBatch> {
+    if let (Bound::Unbounded, Bound::Unbounded) = within {
+        return Ok(batch.clone());
+    }
+    let column = TextColumn::of(batch, INSTANT)?;
+    let chosen =
+        (0..batch.num_rows()).map(|row| Ok(column.get(row)?.is_none_or(|time| within.contains(&time.to_owned()))));
+    Ok(filter_record_batch(batch, &BooleanArray::from(chosen.collect::<Result<Vec<_>>>()?))?)
 }
 
 fn entries(batch: &RecordBatch) -> Result<Vec<Entry>> {

@@ -1,5 +1,7 @@
 //! The columns that keys and paths are made of, by name; a dot leads into a struct.
 
+use std::collections::HashMap;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::NullBuffer;
@@ -26,9 +28,20 @@ impl Column<'_> {
     }
 }
 
+/// A column may stand in one key this often: a list that names a long text over and over makes keys without bounds.
+const MOST_TIMES: usize = 4;
+
 pub(super) fn find<'a>(batch: &'a RecordBatch, names: impl Iterator<Item = &'a str>) -> Result<Vec<Column<'a>>> {
+    let mut times = HashMap::<&str, usize>::new();
     names
-        .map(|name| column(batch, name).ok_or_else(|| Error::schema(format!("the key column '{name}' is missing"))))
+        .map(|name| {
+            let count = times.entry(name).and_modify(|count| *count += 1).or_insert(1);
+            if *count > MOST_TIMES {
+                let message = format!("the fields of keys or partitions name '{name}' more than {MOST_TIMES} times");
+                return Err(Error::unsupported(message));
+            }
+            column(batch, name).ok_or_else(|| Error::schema(format!("the key column '{name}' is missing")))
+        })
         .collect()
 }
 

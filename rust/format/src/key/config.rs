@@ -1,5 +1,8 @@
 //! What a table's properties say about its keys.
 
+use std::cell::OnceCell;
+use std::sync::Arc;
+
 use crate::properties::Properties;
 use crate::{Error, Result};
 
@@ -94,7 +97,7 @@ pub struct PartitionField {
     /// Dots lead into structs.
     pub name: String,
     /// How its directories are named after a time; otherwise they are named after the value as it is.
-    pub time: Option<TimePartition>,
+    pub time: Option<Arc<TimePartition>>,
 }
 
 /// How a table names its rows and their directories.
@@ -151,7 +154,9 @@ impl KeyConfig {
         };
         let mut config = Self::new(generator, key_fields, Vec::new(), path_style);
         if generator.is_partitioned() {
-            let field = |text: &String| partition_field(generator, text, properties);
+            // Of all fields together: a list of fields is not to multiply what the settings say.
+            let time = OnceCell::new();
+            let field = |text: &String| partition_field(generator, text, properties, &time);
             config.partition_fields = partition_fields.iter().map(field).collect::<Result<_>>()?;
         }
         config.dated_timestamps = is_true(DATED_TIMESTAMPS);
@@ -178,7 +183,12 @@ impl KeyConfig {
     }
 }
 
-fn partition_field(generator: Generator, text: &str, properties: &Properties) -> Result<PartitionField> {
+fn partition_field(
+    generator: Generator,
+    text: &str,
+    properties: &Properties,
+    settings: &OnceCell<Arc<TimePartition>>,
+) -> Result<PartitionField> {
     let (name, kind) = match text.split_once(':') {
         Some((name, kind)) if generator == Generator::Custom => (name, kind),
         None if generator == Generator::Custom => {
@@ -190,11 +200,19 @@ fn partition_field(generator: Generator, text: &str, properties: &Properties) ->
         None => (text, generator.type_name()),
     };
     let time = match kind.to_ascii_uppercase().as_str() {
-        "TIMESTAMP" => Some(TimePartition::from_properties(properties)?),
+        "TIMESTAMP" => Some(time_settings(properties, settings)?),
         "SIMPLE" | "COMPLEX" => None,
         _ => return Err(Error::option(format!("the partition field '{text}' is neither SIMPLE nor TIMESTAMP"))),
     };
     Ok(PartitionField { name: name.to_owned(), time })
+}
+
+fn time_settings(properties: &Properties, settings: &OnceCell<Arc<TimePartition>>) -> Result<Arc<TimePartition>> {
+    if let Some(known) = settings.get() {
+        return Ok(Arc::clone(known));
+    }
+    let read = Arc::new(TimePartition::from_properties(properties)?);
+    Ok(Arc::clone(settings.get_or_init(|| read)))
 }
 
 fn split_fields(list: &str) -> Vec<String> {

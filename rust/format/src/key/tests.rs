@@ -204,6 +204,14 @@ fn partition_paths_that_could_not_be_read_back() {
 }
 
 #[test]
+fn a_list_of_fields_does_not_multiply_a_text() {
+    let row = batch(vec![("a", strings(&[Some("text")]))]);
+    let keys = |times: usize| config(Generator::Complex, &vec!["a"; times], &[]).record_keys(&row);
+    assert_eq!(keys(4).unwrap().value(0), "a:text,a:text,a:text,a:text");
+    assert_eq!(keys(5).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+}
+
+#[test]
 fn dots_lead_into_structs() {
     let inner: Fields = vec![Field::new("b", arrow_schema::DataType::Utf8, true)].into();
     let values = strings(&[Some("x"), None, Some("y")]);

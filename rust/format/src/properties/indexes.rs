@@ -1,8 +1,13 @@
 //! `.hoodie/.index_defs/index.json`: what the indexes of a table are about; `hoodie.table.index.defs.path` leads to it.
 
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::action::json;
 use crate::metadata_record::IndexVersion;
 use crate::{Error, Result};
 
@@ -42,18 +47,53 @@ impl IndexDefinition {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct File {
+    index_definitions: IndexDefinitions,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Printed {
     index_definitions: Map<String, Value>,
+}
+
+/// Of a repeated name the last definition counts, in the place of the first.
+impl<'de> Deserialize<'de> for IndexDefinitions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct ByName;
+
+        impl<'de> Visitor<'de> for ByName {
+            type Value = IndexDefinitions;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("definitions of indexes by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<IndexDefinitions, A::Error> {
+                let mut places = HashMap::<String, usize>::new();
+                let mut definitions: Vec<(String, IndexDefinition)> = Vec::new();
+                while let Some((name, definition)) = map.next_entry::<String, IndexDefinition>()? {
+                    match places.get(&name).and_then(|at| definitions.get_mut(*at)) {
+                        Some((_, old)) => *old = definition,
+                        None => {
+                            places.insert(name.clone(), definitions.len());
+                            definitions.push((name, definition));
+                        }
+                    }
+                }
+                Ok(IndexDefinitions { definitions })
+            }
+        }
+
+        deserializer.deserialize_map(ByName)
+    }
 }
 
 impl IndexDefinitions {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let refused = |e| Error::corrupt("the definitions of indexes (index.json) cannot be decoded").caused_by(e);
-        let file: File = serde_json::from_slice(bytes).map_err(refused)?;
-        let definition = |(name, value)| Ok((name, serde_json::from_value(value).map_err(refused)?));
-        Ok(Self { definitions: file.index_definitions.into_iter().map(definition).collect::<Result<_>>()? })
+        json::decode(bytes, "the definitions of indexes (index.json)").map(|file: File| file.index_definitions)
     }
 
     /// As Jackson prints it.
@@ -63,7 +103,7 @@ impl IndexDefinitions {
             Ok((name.clone(), serde_json::to_value(definition).map_err(refused)?))
         };
         let index_definitions = self.definitions.iter().map(value).collect::<Result<_>>()?;
-        crate::json::to_pretty(&File { index_definitions })
+        crate::json::to_pretty(&Printed { index_definitions })
     }
 
     pub fn get(&self, name: &str) -> Option<&IndexDefinition> {

@@ -11,10 +11,9 @@
 //! `.hoodie_partition_metadata.parquet`. An empty file makes a directory a partition as well, but says nothing.
 
 use bytes::Bytes;
-use parquet::file::metadata::ParquetMetaDataReader;
 
 use super::Properties;
-use crate::{Error, Result};
+use crate::{Error, Result, parquet_file};
 
 /// Its name, in every partition directory.
 pub const PARTITION_METADATA_FILE: &str = ".hoodie_partition_metadata";
@@ -65,9 +64,7 @@ impl PartitionMetadata {
             let message = format!("{} bytes of partition metadata, more than {MAX_PARQUET_BYTES}", bytes.len());
             return Err(Error::corrupt(message));
         }
-        let metadata = ParquetMetaDataReader::new()
-            .parse_and_finish(&Bytes::copy_from_slice(bytes))
-            .map_err(|e| Error::corrupt("the Parquet form of partition metadata cannot be read").caused_by(e))?;
+        let metadata = parquet_file::read_footer(&Bytes::copy_from_slice(bytes))?;
         let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
         let pairs = pairs.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
         Self::from_pairs(&pairs.collect())

@@ -2,10 +2,11 @@
 
 #![no_main]
 
+use std::backtrace::Backtrace;
 use std::env;
 use std::sync::OnceLock;
 
-use hudini_fuzz::{Target, target};
+use hudini_fuzz::{Target, panics, target};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
 static TARGET: OnceLock<&'static Target> = OnceLock::new();
@@ -16,6 +17,11 @@ const VARIABLE: &str = "HUDINI_FUZZ_TARGET";
 fn chosen() -> &'static Target {
     TARGET.get_or_init(|| {
         let name = env::var(VARIABLE).unwrap_or_default();
+        // libFuzzer's own hook aborts on every panic, caught or not.
+        panics::hush(|info| {
+            eprintln!("{info}\n{}", Backtrace::force_capture());
+            std::process::abort();
+        });
         target(&name).unwrap_or_else(|| panic!("{VARIABLE} is '{name}', which is no target"))
     })
 }

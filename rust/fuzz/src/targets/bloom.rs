@@ -17,7 +17,11 @@ fn run(bytes: &[u8]) {
     let bytes = input.rest();
     let Some(mut filter) = decode(bytes, |bytes| BloomFilter::parse(kind, bytes)) else { return };
     let written = filter.to_bytes();
-    assert!(bytes.starts_with(&written), "a filter changes when it is written again");
+    assert_eq!(BloomFilter::parse(kind, &written).ok().as_ref(), Some(&filter));
+    // Filters of the time before versions get one; so may the rows of a dynamic filter, whatever its own head says.
+    if written.len() == bytes.len() {
+        assert!(bytes == written, "a filter changes when it is written again");
+    }
     assert_eq!(BloomFilter::from_text(kind, &filter.to_text()).ok().as_ref(), Some(&filter));
     let key = String::from_utf8_lossy(bytes);
     let key: String = key.chars().rev().take(40).collect();

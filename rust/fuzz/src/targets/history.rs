@@ -2,6 +2,7 @@
 
 use hudini_format::Result;
 use hudini_format::history::{self, Columns, FileName, Manifest, Reader, archive};
+use hudini_format::parquet_file::Limits;
 
 use super::{Input, Target, decode, decode_declared, lines, nothing_to_mend, survives};
 
@@ -46,7 +47,10 @@ fn run(bytes: &[u8]) {
         }
         _ => {
             let whole = bytes::Bytes::copy_from_slice(bytes);
-            let read = |_| Reader::open(whole, Columns::All, &("2".to_owned()..))?.collect::<Result<Vec<_>>>();
+            let limits = Limits { page_bytes: DECLARED, ..Limits::default() };
+            let read = |_| {
+                Reader::open_with_limits(whole, Columns::All, &("2".to_owned()..), limits)?.collect::<Result<Vec<_>>>()
+            };
             decode_declared(bytes, DECLARED, read);
         }
     }

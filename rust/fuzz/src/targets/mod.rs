@@ -4,13 +4,16 @@ pub(crate) mod action;
 mod avro;
 mod bloom;
 mod delete;
+pub(crate) mod documents;
 mod hash;
 mod hfile;
 mod history;
 mod instant;
 mod key;
 mod log;
+pub(crate) mod metadata_record;
 mod name;
+mod parquet;
 mod positions;
 mod properties;
 mod schema;
@@ -41,13 +44,16 @@ pub const TARGETS: &[Target] = &[
     avro::TARGET,
     bloom::TARGET,
     delete::TARGET,
+    documents::TARGET,
     hash::TARGET,
     hfile::TARGET,
     history::TARGET,
     instant::TARGET,
     key::TARGET,
     log::TARGET,
+    metadata_record::TARGET,
     name::TARGET,
+    parquet::TARGET,
     positions::TARGET,
     properties::TARGET,
     schema::TARGET,

@@ -2,15 +2,14 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::SchemaRef;
 use bytes::{Buf, Bytes};
+use hudini_format::parquet_file::ParquetFile;
 use hudini_format::schema::evolve::{Mapping, Projection};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
@@ -58,48 +57,17 @@ fn batches(
     batch_size: usize,
     path: &str,
 ) -> Result<Batches> {
+    let file = ParquetFile::open(source).map_err(|e| e.at_path(path))?;
+    let projection = Projection::new(file.schema(), wanted, names).map_err(|e| e.at_path(path))?;
+    let metadata = file.metadata();
+    let mask = ProjectionMask::roots(metadata.file_metadata().schema_descr(), projection.columns().iter().copied());
+    let groups = (0..metadata.num_row_groups()).collect();
+    let batches = file.batches(groups, mask, batch_size).map_err(|e| e.at_path(path))?;
     let what = path.to_owned();
-    let broken = move |e: ParquetError| parquet_error(e, &what);
-    // Another writer's Arrow schema in the footer is a hint at best; the Parquet types decide.
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options).map_err(&broken)?;
-    let file_schema = builder.schema().clone();
-    let projection = Projection::new(&file_schema, wanted, names).map_err(|e| e.at_path(path))?;
-    let mask = ProjectionMask::roots(builder.parquet_schema(), projection.columns().iter().copied());
-    let reader = builder.with_projection(mask).with_batch_size(batch_size).build().map_err(&broken)?;
-    let what = path.to_owned();
-    Ok(Box::new(Guarded(Some(reader)).map(move |batch| {
-        let batch: RecordBatch =
-            batch.map_err(|e| Error::corrupt("a base file cannot be read").caused_by(e).at_path(&what))?;
+    Ok(Box::new(batches.map(move |batch| {
+        let batch: RecordBatch = batch.map_err(|e| e.at_path(&what))?;
         projection.apply(&batch).map_err(|e| e.at_path(&what))
     })))
-}
-
-/// The Parquet reader trusts some of what a file says and panics where it lies. Behind a C stream that would end the
-/// whole process.
-struct Guarded<I>(Option<I>);
-
-impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator for Guarded<I> {
-    type Item = std::result::Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let inner = self.0.as_mut()?;
-        catch_unwind(AssertUnwindSafe(|| inner.next())).unwrap_or_else(|_| {
-            self.0 = None;
-            Some(Err(ArrowError::ParquetError("the file contradicts itself".to_owned())))
-        })
-    }
-}
-
-/// A failure of storage inside the Parquet reader stays a failure of storage.
-fn parquet_error(e: ParquetError, path: &str) -> Error {
-    match e {
-        ParquetError::External(inner) => match inner.downcast::<Error>() {
-            Ok(ours) => *ours,
-            Err(other) => Error::storage("reading a base file failed").caused_by(other).at_path(path),
-        },
-        other => Error::corrupt("this is not a readable Parquet file").caused_by(other).at_path(path),
-    }
 }
 
 struct StoredFile {
