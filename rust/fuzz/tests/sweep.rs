@@ -21,6 +21,9 @@ const STRIDE: usize = 97;
 const FURTHER: usize = 12;
 /// How many of a kind in one table are swept in full.
 const FULL: usize = 1;
+/// Runs for each of those that come when so many of a kind in one table were swept.
+const MANY: usize = 10;
+const LAST: usize = 3;
 
 #[test]
 fn damaged_golden_files_are_errors_or_values() {
@@ -61,7 +64,11 @@ fn sweep_table(table: &Path, seen: &Mutex<HashSet<Seed>>) -> Vec<String> {
             let before = of_a_kind.entry(kind).and_modify(|count| *count += 1).or_insert(1);
             let length = seed.input.len();
             let stride = if length <= SHORT { 1 } else { STRIDE };
-            let stride = if everything || *before <= FULL { stride } else { stride.max(length / FURTHER) };
+            let stride = match *before {
+                before if everything || before <= FULL => stride,
+                ..=MANY => stride.max(length / FURTHER),
+                _ => stride.max(length / LAST),
+            };
             broken.extend(sweep(&seed, stride).map(|what| format!("{} as {}: {what}", file.path, seed.target)));
         }
     })

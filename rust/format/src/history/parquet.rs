@@ -25,7 +25,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, RowGroupMetaData};
+use parquet::file::metadata::{KeyValue, ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
@@ -103,7 +103,9 @@ impl Reader {
         instants: &impl RangeBounds<String>,
         limits: Limits,
     ) -> Result<Self> {
+        let length = file.len();
         let file = ParquetFile::open_with_limits(file, limits).map_err(broken)?;
+        check_rows(file.metadata(), length)?;
         let parquet = file.metadata().file_metadata().schema_descr();
         let found = |name: &&&str| parquet.root_schema().get_fields().iter().any(|field| field.name() == **name);
         let wanted: Vec<&str> = columns.names().iter().filter(found).copied().collect();
@@ -134,6 +136,15 @@ impl Iterator for Reader {
 
 fn broken(e: Error) -> Error {
     Error::new(e.kind(), "a history file cannot be read").caused_by(e)
+}
+
+/// Every row has an instant of its own, so there are fewer of them than bytes. Runs of one value claim any number.
+fn check_rows(metadata: &ParquetMetaData, length: u64) -> Result<()> {
+    let rows = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum::<i64>();
+    if u64::try_from(rows).is_ok_and(|rows| rows <= length) {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("{rows} rows in a history file of {length} bytes")))
 }
 
 /// Whether a row group may hold rows of the range, by what its footer says.

@@ -11,7 +11,8 @@
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::ChunkReader;
 
-use super::thrift::{Field, Kind, binary, integer, list, structure};
+use super::shapes::{COLUMN_CHUNK, COLUMN_METADATA, FILE_METADATA, ROW_GROUP, SCHEMA_ELEMENT, Type};
+use super::thrift::{binary, integer, items, structure};
 use super::{failed, guarded};
 use crate::wire::Reader;
 use crate::{Error, Result};
@@ -63,38 +64,35 @@ pub(super) fn read(file: &impl ChunkReader) -> Result<ParquetMetaData> {
 fn look_over(bytes: &[u8], offset: u64) -> Result<()> {
     let mut reader = Reader::new(bytes, offset);
     let mut leaves = None;
-    structure(&mut reader, |field, reader| match (field.id, field.kind) {
-        (2, Kind::List) => {
+    structure(&mut reader, FILE_METADATA, |id, reader| match id {
+        2 => {
             leaves = Some(look_over_schema(reader, bytes.len())?);
             Ok(true)
         }
-        (4, Kind::List) => {
+        4 => {
             let leaves = leaves.ok_or_else(|| reader.corrupt("a Parquet footer without a schema"))?;
-            let (count, _) = list(reader)?;
+            let count = items(reader, Type::Structure(ROW_GROUP))?;
             (0..count).try_for_each(|_| look_over_row_group(reader, leaves))?;
             Ok(true)
         }
-        (_, Kind::List) => {
-            let mut ahead = reader.clone();
-            let (count, _) = list(&mut ahead)?;
-            check_room(&ahead, count)?;
-            Ok(false)
-        }
+        5 | 7 => check_room(reader).map(|()| false),
         _ => Ok(false),
     })
 }
 
 /// Small entries become large in memory.
-fn check_room(reader: &Reader<'_>, count: usize) -> Result<()> {
-    if count.saturating_mul(ENTRY) > reader.left() {
-        return Err(reader.corrupt(format!("{count} entries in {} bytes of a Parquet footer", reader.left())));
+fn check_room(reader: &Reader<'_>) -> Result<()> {
+    let mut ahead = reader.clone();
+    let count = items(&mut ahead, Type::Structure(&[]))?;
+    if count.saturating_mul(ENTRY) > ahead.left() {
+        return Err(reader.corrupt(format!("{count} entries in {} bytes of a Parquet footer", ahead.left())));
     }
     Ok(())
 }
 
 /// The schema is a tree in one list, parents first. Gives the number of its leaves.
 fn look_over_schema(reader: &mut Reader<'_>, footer: usize) -> Result<usize> {
-    let (count, _) = list(reader)?;
+    let count = items(reader, Type::Structure(SCHEMA_ELEMENT))?;
     let limit = footer.saturating_mul(PATH_FACTOR).saturating_add(PATH_BASE);
     // Of the groups around: children to come, and bytes of the names on the way.
     let mut groups: Vec<(usize, usize)> = Vec::new();
@@ -143,16 +141,13 @@ fn look_over_schema(reader: &mut Reader<'_>, footer: usize) -> Result<usize> {
 /// Number of children, and bytes of the name.
 fn schema_element(reader: &mut Reader<'_>) -> Result<(usize, usize)> {
     let (mut children, mut name) = (0, 0);
-    structure(reader, |field, reader| match field {
-        Field { id: 4, kind: Kind::Binary } => {
-            name = binary(reader)?.len();
-            Ok(true)
+    structure(reader, SCHEMA_ELEMENT, |id, reader| {
+        match id {
+            4 => name = binary(reader)?.len(),
+            5 => children = integer(reader)?,
+            _ => return Ok(false),
         }
-        Field { id: 5, kind: Kind::Integer } => {
-            children = integer(reader)?;
-            Ok(true)
-        }
-        _ => Ok(false),
+        Ok(true)
     })?;
     let children = usize::try_from(children)
         .map_err(|_| reader.corrupt(format!("a group of a Parquet schema with {children} children")))?;
@@ -162,14 +157,13 @@ fn schema_element(reader: &mut Reader<'_>) -> Result<(usize, usize)> {
 /// A row group has a chunk for every leaf, with all that a chunk must have.
 fn look_over_row_group(reader: &mut Reader<'_>, leaves: usize) -> Result<()> {
     let mut chunks = None;
-    structure(reader, |field, reader| {
-        if field != (Field { id: 1, kind: Kind::List }) {
-            return Ok(false);
+    structure(reader, ROW_GROUP, |id, reader| {
+        if id == 1 {
+            let count = items(reader, Type::Structure(COLUMN_CHUNK))?;
+            (0..count).try_for_each(|_| look_over_chunk(reader))?;
+            chunks = Some(count);
         }
-        let (count, _) = list(reader)?;
-        (0..count).try_for_each(|_| look_over_chunk(reader))?;
-        chunks = Some(count);
-        Ok(true)
+        Ok(id == 1)
     })?;
     if chunks != Some(leaves) {
         let chunks = chunks.unwrap_or_default();
@@ -180,20 +174,25 @@ fn look_over_row_group(reader: &mut Reader<'_>, leaves: usize) -> Result<()> {
 
 fn look_over_chunk(reader: &mut Reader<'_>) -> Result<()> {
     let mut has_metadata = false;
-    structure(reader, |field, reader| {
-        if field == (Field { id: 3, kind: Kind::Structure }) {
-            // Type, encodings, path, codec, values, two sizes, place.
-            let mut required = 0;
-            structure(reader, |field, _| {
-                required += usize::from(matches!(field.id, 1..=7 | 9));
-                Ok(false)
-            })?;
-            has_metadata = required == 8;
-            return Ok(true);
+    structure(reader, COLUMN_CHUNK, |id, reader| {
+        if id == 3 {
+            has_metadata = required_fields(reader)? == REQUIRED;
         }
-        Ok(false)
+        Ok(id == 3)
     })?;
     if has_metadata { Ok(()) } else { Err(reader.corrupt("a Parquet column chunk without all its metadata")) }
+}
+
+/// Type, encodings, path, codec, values, two sizes, place.
+const REQUIRED: usize = 8;
+
+fn required_fields(reader: &mut Reader<'_>) -> Result<usize> {
+    let mut count = 0;
+    structure(reader, COLUMN_METADATA, |id, _| {
+        count += usize::from(matches!(id, 1..=7 | 9));
+        Ok(false)
+    })?;
+    Ok(count)
 }
 
 /// What the parser takes as it comes.
@@ -222,9 +221,9 @@ fn check_chunk(column: &ColumnChunkMetaData, rows: i64, file: u64) -> Result<()>
         let message = format!("column {} of a Parquet file: {length} bytes from {start} on, of {file}", path());
         return Err(Error::corrupt(message));
     }
-    if column.num_values() < rows {
-        let message = format!("column {} of a Parquet file: {} values in {rows} rows", path(), column.num_values());
-        return Err(Error::corrupt(message));
+    let values = column.num_values();
+    if values < rows || (values > rows && column.column_descr().max_rep_level() == 0) {
+        return Err(Error::corrupt(format!("column {} of a Parquet file: {values} values in {rows} rows", path())));
     }
     Ok(())
 }

@@ -5,7 +5,8 @@
 //!
 //! | what | checked | where |
 //! |---|---|---|
-//! | footer | lists as long as they say, depth of the schema, places of columns | [`footer`] |
+//! | footer and page headers | every field of the type that it should have, lists as long as they say | [`thrift`], [`shapes`] |
+//! | footer | depth of the schema, places of columns | [`footer`] |
 //! | page header | sizes and counts within [`Limits`] and the file | [`pages`] |
 //! | page | sizes that its encoding declares | [`pages`] |
 //!
@@ -15,6 +16,7 @@
 
 mod footer;
 mod pages;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod thrift;

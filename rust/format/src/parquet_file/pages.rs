@@ -25,7 +25,8 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::thrift::{Field, Kind, integer, length, structure};
+use super::shapes::{DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PAGE, Shape};
+use super::thrift::{integer, length, structure};
 use super::{Limits, failed};
 use crate::wire::Reader;
 use crate::{Error, Result};
@@ -110,11 +111,13 @@ impl Header {
     fn parse(bytes: &[u8], offset: u64) -> Result<Self> {
         let mut reader = Reader::new(bytes, offset);
         let mut header = Self::default();
-        structure(&mut reader, |field, reader| {
-            match (field.id, field.kind) {
-                (2, Kind::Integer) => header.uncompressed = integer(reader)?,
-                (3, Kind::Integer) => header.compressed = integer(reader)?,
-                (5 | 7 | 8, Kind::Structure) => header.parse_kind(reader)?,
+        structure(&mut reader, PAGE, |id, reader| {
+            match id {
+                2 => header.uncompressed = integer(reader)?,
+                3 => header.compressed = integer(reader)?,
+                5 => header.parse_kind(reader, DATA_PAGE)?,
+                7 => header.parse_kind(reader, DICTIONARY_PAGE)?,
+                8 => header.parse_kind(reader, DATA_PAGE_V2)?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -122,16 +125,16 @@ impl Header {
         Ok(header)
     }
 
-    /// The fields of the three kinds do not contradict each other.
-    fn parse_kind(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        structure(reader, |field, reader| {
-            let Field { id, kind: Kind::Integer } = field else { return Ok(false) };
+    /// All three start with the number of values; sizes follow in the last.
+    fn parse_kind(&mut self, reader: &mut Reader<'_>, shape: Shape) -> Result<()> {
+        let is_v2 = shape.len() == DATA_PAGE_V2.len();
+        structure(reader, shape, |id, reader| {
             let slot = match id {
                 1 => &mut self.values,
-                2 => &mut self.nulls,
-                3 => &mut self.rows,
-                5 => &mut self.levels[0],
-                6 => &mut self.levels[1],
+                2 if is_v2 => &mut self.nulls,
+                3 if is_v2 => &mut self.rows,
+                5 if is_v2 => &mut self.levels[0],
+                6 if is_v2 => &mut self.levels[1],
                 _ => return Ok(false),
             };
             *slot = integer(reader)?;
@@ -217,8 +220,10 @@ impl<R: ChunkReader + 'static> Iterator for Chunks<R> {
         let descriptor = chunk.column_descr();
         let levels = [descriptor.max_rep_level(), descriptor.max_def_level()];
         let pages = SerializedPageReader::new(Arc::clone(&self.source), &chunk, rows, None);
-        let source = Arc::clone(&self.source);
-        let checked = |pages| Box::new(Pages { source, pages, levels, has_dictionary: false }) as Box<dyn PageReader>;
+        let (source, values_left) = (Arc::clone(&self.source), chunk.num_values());
+        let checked = |pages| {
+            Box::new(Pages { source, pages, levels, has_dictionary: false, values_left }) as Box<dyn PageReader>
+        };
         Some(pages.map(checked))
     }
 }
@@ -232,15 +237,28 @@ struct Pages<R: ChunkReader> {
     /// The greatest repetition level and the greatest definition level.
     levels: [i16; 2],
     has_dictionary: bool,
+    /// Of those that the footer announces.
+    values_left: i64,
 }
 
 impl<R: ChunkReader> Pages<R> {
     fn checked(&mut self, page: Option<Page>) -> ParquetResult<Option<Page>> {
         if let Some(page) = &page {
-            self.has_dictionary |= page.is_dictionary_page();
-            check_page(page, self.levels, self.has_dictionary).map_err(|e| self.source.keep(e))?;
+            self.check(page).map_err(|e| self.source.keep(e))?;
         }
         Ok(page)
+    }
+
+    fn check(&mut self, page: &Page) -> Result<()> {
+        if page.is_dictionary_page() {
+            self.has_dictionary = true;
+        } else {
+            let values = i64::from(page.num_values());
+            self.values_left = self.values_left.checked_sub(values).filter(|left| *left >= 0).ok_or_else(|| {
+                Error::corrupt(format!("a Parquet page of {values} values where {} are left", self.values_left))
+            })?;
+        }
+        check_page(page, self.levels, self.has_dictionary)
     }
 }
 

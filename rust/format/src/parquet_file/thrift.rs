@@ -6,23 +6,23 @@
 //! binary      length | bytes              integers   zigzag, seven bits a byte, least first; lengths without zigzag
 //! ```
 
+use super::shapes::{Shape, Type};
 use crate::Result;
 use crate::wire::Reader;
 
-/// What Parquet nests is less deep.
-const DEEPEST: usize = 24;
+/// What is not known of Parquet is skipped no deeper.
+const DEEPEST: usize = 16;
 
-/// The type of a field or an item.
+/// The type of a field or an item, as the bytes have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// In a field the value is part of the type; an item takes a byte.
+    /// The value is part of the type.
     Boolean,
     Byte,
     Integer,
     Double,
     Binary,
     List,
-    Map,
     Structure,
     Uuid,
 }
@@ -36,40 +36,57 @@ impl Kind {
             7 => Self::Double,
             8 => Self::Binary,
             9 | 10 => Self::List,
-            11 => Self::Map,
             12 => Self::Structure,
             13 => Self::Uuid,
+            11 => return Err(reader.corrupt("a Thrift map, of which Parquet has none")),
             _ => return Err(reader.corrupt(format!("Thrift type {code} is unknown"))),
         })
     }
+
+    fn of(expected: Type) -> Self {
+        match expected {
+            Type::Boolean => Self::Boolean,
+            Type::Byte => Self::Byte,
+            Type::Integer => Self::Integer,
+            Type::Double => Self::Double,
+            Type::Binary => Self::Binary,
+            Type::Structure(_) => Self::Structure,
+            Type::List(_) => Self::List,
+        }
+    }
 }
 
-/// A field whose value is next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) id: i64,
-    pub(super) kind: Kind,
-}
-
-/// Calls `field` for the fields of a structure, which come by ascending ids; what it leaves alone (`false`) is skipped.
+/// Calls `field` with the ids of the fields of a structure, which ascend. What it leaves alone (`false`) is looked over
+/// and passed.
 pub(super) fn structure(
     reader: &mut Reader<'_>,
-    mut field: impl FnMut(Field, &mut Reader<'_>) -> Result<bool>,
+    shape: Shape,
+    mut field: impl FnMut(i64, &mut Reader<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut last = 0;
-    while let Some(next) = next_field(reader, last)? {
-        if next.id <= last {
-            return Err(reader.corrupt(format!("Thrift field {} comes behind field {last}", next.id)));
+    while let Some((id, kind)) = next_field(reader, last)? {
+        if id <= last {
+            return Err(reader.corrupt(format!("Thrift field {id} comes behind field {last}")));
         }
-        last = next.id;
-        if !field(next, reader)? && next.kind != Kind::Boolean {
-            skip(reader, next.kind, DEEPEST)?;
+        last = id;
+        let known = shape.iter().find(|(known, _)| *known == id).map(|(_, expected)| *expected);
+        match known {
+            Some(expected) if Kind::of(expected) != kind => {
+                return Err(reader.corrupt(format!("Thrift field {id} is {kind:?}, where {expected:?} is expected")));
+            }
+            _ if kind == Kind::Boolean => {}
+            Some(expected) => {
+                if !field(id, reader)? {
+                    pass(reader, expected)?;
+                }
+            }
+            None => skip(reader, kind, DEEPEST)?,
         }
     }
     Ok(())
 }
 
-fn next_field(reader: &mut Reader<'_>, last: i64) -> Result<Option<Field>> {
+fn next_field(reader: &mut Reader<'_>, last: i64) -> Result<Option<(i64, Kind)>> {
     let head = reader.u8("a Thrift field")?;
     if head & 0x0f == 0 {
         return Ok(None);
@@ -79,11 +96,32 @@ fn next_field(reader: &mut Reader<'_>, last: i64) -> Result<Option<Field>> {
         0 => reader.avro_long("id of a Thrift field")?,
         delta => last.saturating_add(i64::from(delta)),
     };
-    Ok(Some(Field { id, kind }))
+    Ok(Some((id, kind)))
+}
+
+/// Goes over a value that must be of this type.
+fn pass(reader: &mut Reader<'_>, expected: Type) -> Result<()> {
+    match expected {
+        Type::Structure(shape) => structure(reader, shape, |_, _| Ok(false)),
+        Type::List(item) => {
+            let count = items(reader, *item)?;
+            (0..count).try_for_each(|_| pass(reader, *item))
+        }
+        plain => skip(reader, Kind::of(plain), 1),
+    }
+}
+
+/// The number of items of a list, which must be of this type.
+pub(super) fn items(reader: &mut Reader<'_>, expected: Type) -> Result<usize> {
+    let (count, kind) = list(reader)?;
+    if count > 0 && kind != Kind::of(expected) {
+        return Err(reader.corrupt(format!("a Thrift list of {kind:?}, where {expected:?} is expected")));
+    }
+    Ok(count)
 }
 
 /// Number and type of the items of a list, each of which takes at least a byte.
-pub(super) fn list(reader: &mut Reader<'_>) -> Result<(usize, Kind)> {
+fn list(reader: &mut Reader<'_>) -> Result<(usize, Kind)> {
     let head = reader.u8("a Thrift list")?;
     if head == 0 {
         // Some writers leave the type of no items out.
@@ -128,7 +166,9 @@ fn skip(reader: &mut Reader<'_>, kind: Kind, depth: usize) -> Result<()> {
         return Err(reader.corrupt(format!("Thrift structures more than {DEEPEST} deep")));
     };
     match kind {
-        Kind::Boolean | Kind::Byte => reader.u8("a Thrift byte").map(drop),
+        Kind::Byte => reader.u8("a Thrift byte").map(drop),
+        // Parsers disagree whether such an item takes a byte.
+        Kind::Boolean => Err(reader.corrupt("a Thrift list of booleans")),
         Kind::Integer => integer(reader).map(drop),
         Kind::Double => reader.take(8, "a Thrift double").map(drop),
         Kind::Uuid => reader.take(16, "a Thrift UUID").map(drop),
@@ -137,28 +177,13 @@ fn skip(reader: &mut Reader<'_>, kind: Kind, depth: usize) -> Result<()> {
             let (count, kind) = list(reader)?;
             (0..count).try_for_each(|_| skip(reader, kind, depth))
         }
-        Kind::Map => skip_map(reader, depth),
         Kind::Structure => {
-            while let Some(field) = next_field(reader, 0)? {
-                if field.kind != Kind::Boolean {
-                    skip(reader, field.kind, depth)?;
+            while let Some((_, kind)) = next_field(reader, 0)? {
+                if kind != Kind::Boolean {
+                    skip(reader, kind, depth)?;
                 }
             }
             Ok(())
         }
     }
-}
-
-fn skip_map(reader: &mut Reader<'_>, depth: usize) -> Result<()> {
-    let count = length(reader)?;
-    if count == 0 {
-        return Ok(());
-    }
-    let kinds = reader.u8("types of a Thrift map")?;
-    let (key, value) = (Kind::parse(kinds >> 4, reader)?, Kind::parse(kinds & 0x0f, reader)?);
-    for _ in 0..count {
-        skip(reader, key, depth)?;
-        skip(reader, value, depth)?;
-    }
-    Ok(())
 }

@@ -4,6 +4,8 @@
 //! choice of schema (1) | schema text, 00 if the choice is neither of the two known | frames: key, value, key, value …
 //! ```
 
+use std::sync::LazyLock;
+
 use hudini_format::metadata_record::{
     FileId, IndexVersion, MetadataRecord, Partition, RecordSchema, SCHEMA_V8, SCHEMA_V9, data_partition_of,
     file_group_of, key, merge,
@@ -34,21 +36,30 @@ pub(crate) const V8: u8 = 0;
 pub(crate) const V9: u8 = 1;
 pub(crate) const OTHER: u8 = 2;
 
+/// To parse them takes longer than to read a record.
+static KNOWN: [LazyLock<RecordSchema>; 2] =
+    [LazyLock::new(|| known_schema(SCHEMA_V8)), LazyLock::new(|| known_schema(SCHEMA_V9))];
+
+fn known_schema(text: &str) -> RecordSchema {
+    RecordSchema::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let text = match input.choice() % 3 {
-        V8 => SCHEMA_V8,
-        V9 => SCHEMA_V9,
-        _ => input.text(),
+    let (text, known) = match input.choice() % 3 {
+        V8 => (SCHEMA_V8, Some(&*KNOWN[0])),
+        V9 => (SCHEMA_V9, Some(&*KNOWN[1])),
+        _ => (input.text(), None),
     };
-    let Some(schema) = decode(text.as_bytes(), |_| RecordSchema::parse(text)) else { return };
+    let own = if known.is_none() { decode(text.as_bytes(), |_| RecordSchema::parse(text)) } else { None };
+    let Some(schema) = known.or(own.as_ref()) else { return };
     let mut before: Option<MetadataRecord> = None;
     while let (Some(key), Some(value)) = (input.frame(), input.frame()) {
         run_key(&String::from_utf8_lossy(key));
         // A schema may have fields that take memory before any byte of a value.
         let both = [key, value, text.as_bytes()].concat();
-        let Some(record) = decode(&both, |_| MetadataRecord::decode(key, value, &schema)) else { continue };
-        check_writing(&record, &schema);
+        let Some(record) = decode(&both, |_| MetadataRecord::decode(key, value, schema)) else { continue };
+        check_writing(&record, schema);
         if let Some(older) = before.take() {
             let twice = [both.as_slice(), &both].concat();
             let merged = decode(&twice, |_| merge(MetadataRecord { key: record.key.clone(), ..older }, record.clone()));
