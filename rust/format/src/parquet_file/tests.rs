@@ -196,3 +196,36 @@ fn a_failure_of_storage_stays_one() {
     assert_eq!((error.kind(), error.message()), (ErrorKind::StorageFailure, "the disk is gone"));
     assert!(batches.next().is_none());
 }
+
+/// Rows that the footer does not announce could be had by the billion from runs of one value.
+#[test]
+fn pages_hold_no_more_rows_than_the_footer_says() {
+    let rows = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from_iter_values(0..200)) as ArrayRef)]).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
+    writer.write(&rows).unwrap();
+    let mut file = writer.into_inner().unwrap();
+    // 200, the rows of the file, of its row group, and the values of the column.
+    let found: Vec<_> = (0..file.len() - 2).filter(|at| file[*at..at + 3] == [0x16, 0x90, 3]).collect();
+    assert_eq!(found.len(), 3);
+    found.into_iter().for_each(|at| file[at + 1] = 0x8e);
+    let error = read(&file, Limits::default()).unwrap_err();
+    assert_eq!(error.message(), "a Parquet page of 200 values where 199 are left");
+}
+
+/// Parsers disagree about what they do not expect, and then about all that follows.
+#[rstest]
+#[case::empty(&[0], true)]
+#[case::sizes(&[0x15, 0, 0x15, 8, 0x15, 8, 0], true)]
+#[case::a_field_of_later_releases(&[0x15, 0, 0x86, 2, 0], true)]
+#[case::sizes_backwards(&[0x35, 0, 0x05, 2, 0, 0], false)]
+#[case::a_size_twice(&[0x25, 0, 0x05, 4, 0, 0], false)]
+#[case::a_size_that_is_text(&[0x28, 1, b'a', 0], false)]
+#[case::booleans(&[0x99, 0x31, 1, 1, 1, 0], false)]
+#[case::more_items_than_bytes(&[0x99, 0xf5, 0xff, 0xff, 0xff, 0xff, 7, 0], false)]
+#[case::a_map(&[0x9b, 1, 0x55, 0, 0, 0], false)]
+#[case::lists_within_lists(&[[0x99].as_slice(), &[0x19; 40], &[0; 8]].concat(), false)]
+#[case::cut(&[0x15], false)]
+fn page_headers_are_what_parquet_has(#[case] bytes: &[u8], #[case] fits: bool) {
+    let passed = thrift::structure(&mut crate::wire::Reader::new(bytes, 0), shapes::PAGE, |_, _| Ok(false));
+    assert_eq!(passed.is_ok(), fits, "{passed:?}");
+}
