@@ -20,7 +20,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schema = {
         "id": "string not null",
         "ts": "long not null",
-        "price": "decimal(9,2)",
         "at": "timestamp",
         "raw": "binary",
     }

@@ -8,7 +8,6 @@ import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from files import Files
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -47,6 +46,9 @@ def collect(frame):
 
 class Worker:
     def __init__(self, version, jar):
+        # Beside this script only: the generator of the golden tables imports what is below from the package.
+        from files import Files
+
         self.version = version
         self.spark = open_session(jar)
         self.files = Files(self.spark)
