@@ -30,7 +30,7 @@ def pieces(inspect: Callable[..., None], file: Path, *arguments: Any) -> list[tu
     found: list[tuple[str, Any]] = []
 
     def emit(kind: str, text: str) -> None:
-        values = [json.loads(line) for line in text.splitlines()] if kind == "records" else json.loads(text)
+        values = [json.loads(line) for line in text.split("\n")] if kind == "records" else json.loads(text)
         found.append((kind, values))
 
     inspect(str(file), {}, *arguments, emit)

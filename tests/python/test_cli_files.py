@@ -86,6 +86,17 @@ def test_log_goes_on_behind_rows_that_cannot_be_read(table: Path, tmp_path: Path
     assert "damaged: " in run("log", str(damaged))[0]
 
 
+def test_records_with_all_ends_of_lines_stay_whole(tmp_path: Path) -> None:
+    key = "a\u2028b\u0085c\nd\x1ce"
+    schema = {"id": "string not null", "v": "long"}
+    made = hudini.create(tmp_path / "t", schema, record_key="id", table_type="mor")
+    made.insert([{"id": key, "v": 1}])
+    made.upsert([{"id": key, "v": 2}])
+    [file] = log_files(tmp_path / "t")
+    [block] = json.loads(run("log", str(file), "--json")[0])
+    assert [(record["id"], record["v"]) for record in block["records"]] == [(key, 2)]
+
+
 def test_log_refuses_an_unknown_block_by_name(table: Path, tmp_path: Path) -> None:
     whole = bytearray(log_files(table)[0].read_bytes())
     whole[6 + 8 + 4 + 3] = 77
@@ -115,6 +126,22 @@ def test_hfile(tmp_path: Path) -> None:
     some = json.loads(run("hfile", str(file), "--json", "--prefix", key[:-1])[0])
     assert [entry for entry in found["records"] if entry["key"].startswith(key[:-1])] == some["records"]
     run("hfile", str(file), "--key", "a", "--prefix", "b", code=2)
+
+
+def test_a_damaged_hfile_is_still_json_as_far_as_it_goes(tmp_path: Path) -> None:
+    folder = unpack("mor_metadata_all_indexes_v9", tmp_path)
+    file = next(path for path in sorted(folder.rglob("record-index-*.hfile")))
+    head = json.loads(run("hfile", str(file), "--json", "--limit", "0")[0])
+    assert (head["records"], head["count"], head["error"]) == ([], 0, None)
+    assert json.loads(run("hfile", str(file), "--json", "--key", "not there")[0])["records"] == []
+    damaged = bytearray(file.read_bytes())
+    at = head["blocks"][0]["offset"]
+    damaged[at : at + 4] = b"ZZZZ"
+    file.write_bytes(damaged)
+    out, error = run("hfile", str(file), "--json", code=1)
+    assert json.loads(out)["records"] == []
+    assert json.loads(out)["error"]["offset"] == at
+    assert str(file) in error
 
 
 def test_instant(table: Path) -> None:

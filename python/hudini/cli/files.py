@@ -59,7 +59,7 @@ def instant(file: File, storage: Storage = None, json: Json = False) -> None:
     head = codec.loads(found)
     content = head.pop("content")
     write_lines([*record_text(head).splitlines(), ""])
-    write_lines(codec.dumps(content, ensure_ascii=False, indent=2).splitlines() if content is not None else ["(empty)"])
+    write_lines([codec.dumps(content, ensure_ascii=False, indent=2) if content is not None else "(empty)"])
 
 
 class _Pieces(Protocol):
@@ -76,7 +76,8 @@ class _Pieces(Protocol):
 
 def _show(pieces: _Pieces, inspect: Callable[[Callable[[str, str], None]], None]) -> None:
     def emit(kind: str, text: str) -> None:
-        write_lines(getattr(pieces, kind)(text.splitlines() if kind == "records" else codec.loads(text)))
+        # By nothing but the line feed: a text inside may have other ends of lines in it.
+        write_lines(getattr(pieces, kind)(text.split("\n") if kind == "records" else codec.loads(text)))
 
     try:
         inspect(emit)

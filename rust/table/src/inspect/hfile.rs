@@ -32,17 +32,30 @@ impl Wanted<'_> {
 
 /// Shows what an HFile says of itself, then at most `limit` of the wanted entries.
 pub fn hfile(file: &File, wanted: Wanted<'_>, limit: u64, sink: &mut Sink<'_>) -> Result<()> {
-    show(file, wanted, limit, sink).map_err(|e| file.at(e))
+    let opened = layout(file).and_then(|layout| Ok((leaves(file, &layout)?, layout)));
+    let (blocks, layout) = opened.map_err(|e| file.at(e))?;
+    sink(Piece::Block(&head(&layout, blocks.entries())))?;
+    let mut shown = 0;
+    let read = entries(file, &layout, &blocks.select(&[wanted.span()]), wanted, limit, |entries| {
+        shown += entries.len() as u64;
+        sink(Piece::Records(entries))
+    });
+    let read = read.map_err(|e| file.at(e));
+    sink(Piece::End { records: shown, error: read.as_ref().err() })?;
+    read
 }
 
-fn show(file: &File, wanted: Wanted<'_>, limit: u64, sink: &mut Sink<'_>) -> Result<()> {
-    let layout = layout(file)?;
-    let blocks = leaves(file, &layout, Span::All)?;
-    sink(Piece::Block(&head(&layout, blocks.entries())))?;
-    let values = layout.info.schema()?.map(Values::of).transpose()?;
-    let (mut shown, mut left) = (0, limit);
-    let span = wanted.span();
-    for group in grouped(blocks.select(&[span])) {
+fn entries(
+    file: &File,
+    layout: &Layout,
+    blocks: &[&IndexEntry],
+    wanted: Wanted<'_>,
+    limit: u64,
+    mut show: impl FnMut(&[Value]) -> Result<()>,
+) -> Result<()> {
+    let mut values = layout.info.schema()?.map(Values::of).transpose()?;
+    let (span, mut left) = (wanted.span(), limit);
+    for group in grouped(blocks) {
         if left == 0 {
             break;
         }
@@ -51,23 +64,24 @@ fn show(file: &File, wanted: Wanted<'_>, limit: u64, sink: &mut Sink<'_>) -> Res
         for entry in &group {
             let at = usize::try_from(entry.block.start - first.block.start).unwrap_or(usize::MAX);
             let block = layout.data_block(bytes.get(at..).unwrap_or_default(), entry.block.start)?;
-            let mut entries = Vec::new();
+            let mut found = Vec::new();
             for cell in block.cells() {
                 let cell = cell?;
                 if left > 0 && span.contains(cell.key) {
-                    let value = match &values {
+                    let value = match &mut values {
                         Some(values) => values.show(&cell)?,
                         None => json::bytes(cell.value),
                     };
-                    entries.push(json!({"key": json::bytes(cell.key), "value": value}));
+                    found.push(json!({"key": json::bytes(cell.key), "value": value}));
                     left -= 1;
                 }
             }
-            shown += entries.len() as u64;
-            sink(Piece::Records(&entries))?;
+            if !found.is_empty() {
+                show(&found)?;
+            }
         }
     }
-    sink(Piece::End { records: shown, error: None })
+    Ok(())
 }
 
 fn layout(file: &File) -> Result<Layout> {
@@ -86,10 +100,10 @@ fn layout(file: &File) -> Result<Layout> {
 }
 
 /// The index entries of the data blocks.
-fn leaves(file: &File, layout: &Layout, span: Span<'_>) -> Result<Index> {
+fn leaves(file: &File, layout: &Layout) -> Result<Index> {
     let mut index = layout.index.clone();
     while !index.is_leaf() {
-        let blocks = index.select(&[span]);
+        let blocks = index.select(&[Span::All]);
         let bytes = blocks.iter().map(|entry| Ok((entry.block.start, file.range(entry.block.clone())?)));
         let bytes = bytes.collect::<Result<Vec<_>>>()?;
         index = index.descend(&layout.decoder, bytes.iter().map(|(offset, bytes)| (*offset, bytes.as_ref())))?;
@@ -98,9 +112,9 @@ fn leaves(file: &File, layout: &Layout, span: Span<'_>) -> Result<Index> {
 }
 
 /// Neighbours that are worth one request.
-fn grouped(blocks: Vec<&IndexEntry>) -> Vec<Vec<&IndexEntry>> {
+fn grouped<'b>(blocks: &[&'b IndexEntry]) -> Vec<Vec<&'b IndexEntry>> {
     let mut groups: Vec<Vec<&IndexEntry>> = Vec::new();
-    for entry in blocks {
+    for entry in blocks.iter().copied() {
         match groups.last_mut() {
             Some(group)
                 if group.last().is_some_and(|last| last.block.end == entry.block.start)

@@ -73,22 +73,23 @@ impl Show<'_, '_> {
         Ok(Some(block.end))
     }
 
-    /// Ends the block at hand.
+    /// Ends the block at hand, with its own error if it has one.
     fn finish(&mut self) -> Result<()> {
-        let Some(block) = &mut self.at_hand else { return Ok(()) };
-        if block.kind == BlockKind::ParquetData
-            && let Some(schema) = &block.columns
-        {
-            let schema = Arc::clone(schema);
-            let content = block.content_offset..block.end - BEHIND_CONTENT;
-            let batches =
-                base_file::read_part(self.storage, self.path, content, &schema, &Mapping::default(), BATCH_ROWS)?;
-            for batch in batches {
-                self.rows(&batch?)?;
-            }
-        }
+        let read = self.parquet();
         let Some(block) = self.at_hand.take() else { return Ok(()) };
-        (self.sink)(Piece::End { records: block.records, error: None })
+        (self.sink)(Piece::End { records: block.records, error: read.as_ref().err() })
+    }
+
+    /// The rows of a Parquet block, which are fetched in ranges and so come when the reader is through with the block.
+    fn parquet(&mut self) -> Result<()> {
+        let Some(block) = &mut self.at_hand else { return Ok(()) };
+        let Some(schema) = block.columns.take() else { return Ok(()) };
+        let content = block.content_offset..block.end - BEHIND_CONTENT;
+        let batches = base_file::read_part(self.storage, self.path, content, &schema, &Mapping::default(), BATCH_ROWS)?;
+        for batch in batches {
+            self.rows(&batch?)?;
+        }
+        Ok(())
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -111,7 +112,7 @@ impl Show<'_, '_> {
     fn hfile(&mut self, content: &[u8]) -> Result<()> {
         let Some(block) = &mut self.at_hand else { return Ok(()) };
         let offset = block.content_offset;
-        let Some(values) = block.values.take() else { return Ok(()) };
+        let Some(mut values) = block.values.take() else { return Ok(()) };
         let file = hfile::Reader::open(content).map_err(|e| e.from_offset(offset))?;
         for block in file.blocks(Span::All) {
             let block = block.map_err(|e| e.from_offset(offset))?;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
 use hudini_format::action::datum_to_json;
 use hudini_format::avro::RowDecoder;
 use hudini_format::hfile::Cell;
@@ -17,21 +16,22 @@ use crate::{Error, Result};
 pub(super) struct Values {
     record: Record,
     /// Unless the schema has no columns, as that of metadata records.
-    columns: Option<SchemaRef>,
+    rows: Option<RowDecoder>,
 }
 
 impl Values {
     pub(super) fn of(schema: &str) -> Result<Self> {
         let record = Record::parse(schema)?;
-        let columns = record.to_arrow().ok().map(Arc::new);
-        Ok(Self { record, columns })
+        let columns = record.to_arrow().ok();
+        let rows = columns.map(|columns| RowDecoder::new(&record, Arc::new(columns))).transpose()?;
+        Ok(Self { record, rows })
     }
 
-    pub(super) fn show(&self, cell: &Cell<'_>) -> Result<Value> {
-        let shown = match &self.columns {
+    pub(super) fn show(&mut self, cell: &Cell<'_>) -> Result<Value> {
+        let shown = match &mut self.rows {
             // Nothing is how deletions are written.
             _ if cell.value.is_empty() => Ok(Value::Null),
-            Some(columns) => row(&self.record, columns, cell.value),
+            Some(decoder) => row(decoder, cell.value),
             None => datum_to_json(cell.value, 0, &self.record),
         };
         shown.map_err(|e| {
@@ -41,7 +41,7 @@ impl Values {
     }
 
     /// A row of a log block, whose column `key` is left empty in favour of the cell's.
-    pub(super) fn show_row(&self, cell: &Cell<'_>) -> Result<Value> {
+    pub(super) fn show_row(&mut self, cell: &Cell<'_>) -> Result<Value> {
         let mut row = self.show(cell)?;
         if let Some(key) = row.get_mut(KEY_COLUMN).filter(|key| *key == "") {
             *key = json::bytes(cell.key);
@@ -50,8 +50,7 @@ impl Values {
     }
 }
 
-fn row(record: &Record, columns: &SchemaRef, datum: &[u8]) -> Result<Value> {
-    let mut decoder = RowDecoder::new(record, Arc::clone(columns))?;
+fn row(decoder: &mut RowDecoder, datum: &[u8]) -> Result<Value> {
     decoder.decode(datum)?;
     Ok(json::rows(&decoder.flush()?, 1)?.pop().unwrap_or_default())
 }

@@ -187,6 +187,8 @@ struct RowReader<'a> {
 struct AtHand {
     kind: BlockKind,
     content: Range<u64>,
+    /// What its rows are decoded to.
+    columns: SchemaRef,
     /// If its writer had other names for the columns.
     renaming: Option<Projection>,
 }
@@ -219,11 +221,8 @@ impl<'a> RowReader<'a> {
 
     fn read_hfile(&mut self, content: &[u8]) -> Result<()> {
         let (Some((_, writer)), Some(block)) = (&self.parsed, &self.at_hand) else { return Err(no_schema()) };
-        let by_name = Mapping::default();
-        let names = self.names.as_ref().map_or(&by_name, |(_, names)| names);
-        let (columns, _) = columns_to_decode(writer, self.schema, names)?;
         let (deltas, renaming) = (&mut self.deltas, block.renaming.as_ref());
-        hfile_block::read(content, block.content.start, writer, &columns, BATCH_ROWS, |rows| {
+        hfile_block::read(content, block.content.start, writer, &block.columns, BATCH_ROWS, |rows| {
             deltas.push_rows(renamed(renaming, rows)?)
         })
     }
@@ -232,7 +231,8 @@ impl<'a> RowReader<'a> {
 impl Visitor for RowReader<'_> {
     fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
         let content = block.content_offset..block.content_offset + block.content_length;
-        let at_hand = self.at_hand.insert(AtHand { kind: block.kind, content, renaming: None });
+        let at_hand =
+            self.at_hand.insert(AtHand { kind: block.kind, content, columns: Arc::clone(self.schema), renaming: None });
         if block.kind == BlockKind::Delete {
             return Ok(Choice::Content);
         }
@@ -241,10 +241,9 @@ impl Visitor for RowReader<'_> {
             return Err(Error::unsupported("partial updates in a log (IS_PARTIAL)"));
         }
         let names = names_in(&mut self.names, self.snapshot, block)?;
-        let (columns, renaming) = columns_to_decode(writer, self.schema, names)?;
-        at_hand.renaming = renaming;
+        (at_hand.columns, at_hand.renaming) = columns_to_decode(writer, self.schema, names)?;
         match block.kind {
-            BlockKind::AvroData => Ok(Choice::Rows(RowDecoder::new(writer, columns)?)),
+            BlockKind::AvroData => Ok(Choice::Rows(RowDecoder::new(writer, Arc::clone(&at_hand.columns))?)),
             BlockKind::HfileData => Ok(Choice::Content),
             BlockKind::ParquetData => Ok(Choice::Nothing),
             other => Err(Error::unsupported(format!("log blocks of kind {}", other.name()))),
