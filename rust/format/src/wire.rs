@@ -45,6 +45,13 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// Passes over `length` bytes that were seen to be there.
+    #[inline]
+    pub(crate) fn advance(&mut self, length: usize) {
+        self.rest = self.rest.get(length..).unwrap_or_default();
+        self.offset += length as u64;
+    }
+
     /// A reader over the next `length` bytes; this one goes on behind them.
     pub(crate) fn slice(&mut self, length: usize, field: &str) -> Result<Self> {
         let offset = self.offset;

@@ -34,6 +34,11 @@ impl Allowance {
         Self { limit, left: limit }
     }
 
+    /// For those that spend nothing.
+    pub(super) fn none() -> Self {
+        Self { limit: 0, left: 0 }
+    }
+
     #[inline(always)]
     pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
         match self.left.checked_sub(bytes) {
@@ -45,7 +50,7 @@ impl Allowance {
         }
     }
 
-    fn spent(&self) -> usize {
+    pub(super) fn spent(&self) -> usize {
         self.limit - self.left
     }
 }
@@ -67,11 +72,16 @@ impl Balance {
         Self(signed(limit(0, BATCH_FACTOR)))
     }
 
-    /// Adds what a row has, and takes off what it takes.
+    /// Adds what rows have, and takes off what they take.
     #[inline]
-    pub(super) fn add(&mut self, datum: usize, spent: &Allowance, missing: usize) {
-        let has = signed(datum.saturating_mul(BATCH_FACTOR));
-        self.0 = self.0.saturating_add(has).saturating_sub(signed(spent.spent())).saturating_sub(signed(missing));
+    pub(super) fn add(&mut self, bytes: usize, memory: usize) {
+        self.0 = self.0.saturating_add(signed(bytes.saturating_mul(BATCH_FACTOR))).saturating_sub(signed(memory));
+    }
+
+    /// Whether so many rows of that width are fine by themselves and together, however few bytes they have.
+    #[inline]
+    pub(super) fn bears(&self, rows: usize, width: usize) -> bool {
+        width <= BASE && signed(width.saturating_mul(rows)) <= self.0
     }
 
     #[inline]

@@ -72,6 +72,15 @@ impl Column {
         self.width
     }
 
+    /// Whether every value takes the same memory but for what it has in bytes.
+    pub(super) fn is_even(&self) -> bool {
+        match &self.values {
+            Values::Enum(..) | Values::List(..) | Values::Map(..) => false,
+            Values::Struct(plan) => plan.is_even(),
+            _ => true,
+        }
+    }
+
     /// Reads one value and hands back what follows.
     #[inline(always)]
     pub(super) fn read<'a>(&mut self, rest: &'a [u8], allowance: &mut Allowance) -> Result<&'a [u8]> {

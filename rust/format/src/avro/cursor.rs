@@ -183,6 +183,75 @@ pub(super) fn branch(rest: &[u8], null: u8, value: u8) -> Result<(bool, &[u8])> 
     }
 }
 
+/// What may be set in a byte that states the branch of a union of two: 0 and 1 are 0 and 2 as zigzag numbers.
+const BRANCH: u8 = 0b10;
+
+/// What follows null or a value of fixed size, number, text.
+///
+/// Nulls come at random, so these three take no branch for them: how long a value is that would start here is computed in
+/// any case, and then counts or not.
+#[inline(always)]
+pub(super) fn after_nullable_fixed(rest: &[u8], null: u8, value: u8, size: usize) -> Result<&[u8]> {
+    match over_nullable(rest, value, size) {
+        Some(tail) => Ok(tail),
+        None => over_branch(rest, null, value, |rest| Ok(take(rest, size)?.1)),
+    }
+}
+
+#[inline(always)]
+pub(super) fn after_nullable_number(rest: &[u8], null: u8, value: u8) -> Result<&[u8]> {
+    if let Some((bits, _)) = rest.get(1..).and_then(varint_word)
+        && let Some(tail) = over_nullable(rest, value, bits as usize / 8)
+    {
+        return Ok(tail);
+    }
+    over_branch(rest, null, value, after_number)
+}
+
+#[inline(always)]
+pub(super) fn after_nullable_bytes(rest: &[u8], null: u8, value: u8) -> Result<&[u8]> {
+    // The branch, and a length of one or two bytes as in `short_length`, out of one word.
+    if let Some(word) = rest.first_chunk() {
+        let word = u32::from_le_bytes(*word);
+        let more = word >> 15 & 1;
+        let length = (word >> 9 & 0x3f) | (word >> 10 & 0x1fc0 & more.wrapping_neg());
+        let counts = u32::from(word & 0xff == u32::from(value)).wrapping_neg();
+        let longer_or_negative = (word & word >> 8 & 0x8000) | (word & 0x100);
+        let is_rare = (word & u32::from(!BRANCH)) | (counts & longer_or_negative);
+        if is_rare == 0
+            && let Some(tail) = rest.get(1 + (counts & (1 + more + length)) as usize..)
+        {
+            return Ok(tail);
+        }
+    }
+    over_branch(rest, null, value, |rest| Ok(bytes(rest)?.1))
+}
+
+/// Goes over a branch of one byte, and the value if there is one.
+#[inline(always)]
+fn over_nullable(rest: &[u8], value: u8, length: usize) -> Option<&[u8]> {
+    let met = *rest.first()?;
+    if met & !BRANCH != 0 {
+        return None;
+    }
+    let counts = usize::from(met == value).wrapping_neg();
+    rest.get(1 + (length & counts)..)
+}
+
+/// The same for what is rarer, or wrong.
+#[inline(always)]
+fn over_branch<'a>(
+    rest: &'a [u8],
+    null: u8,
+    value: u8,
+    over: impl FnOnce(&'a [u8]) -> Result<&'a [u8]>,
+) -> Result<&'a [u8]> {
+    match branch(rest, null, value)? {
+        (true, rest) => over(rest),
+        (false, rest) => Ok(rest),
+    }
+}
+
 /// A branch that no byte of its own states: none at all, or a number longer than it had to be.
 #[cold]
 #[inline(never)]

@@ -4,6 +4,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
 use super::allowance::{Allowance, Balance};
+use super::bunch::{self, BadDatum, Bunch, Rests};
 use super::plan::Plan;
 use super::shape::Bounds;
 use crate::schema::Record;
@@ -19,6 +20,8 @@ pub struct RowDecoder {
     schema: SchemaRef,
     /// Whether fields behind the last wanted one are left unread.
     stops_early: bool,
+    /// Whether rows can be read in bunches, and that is faster.
+    in_bunches: bool,
     rows: usize,
     balance: Balance,
 }
@@ -29,7 +32,8 @@ impl RowDecoder {
     pub fn new(writer: &Record, schema: SchemaRef) -> Result<Self> {
         let mut plan = Plan::new(writer, schema.fields(), &mut Bounds::default())?;
         let stops_early = plan.stop_early();
-        Ok(Self { plan, schema, stops_early, rows: 0, balance: Balance::new() })
+        let in_bunches = plan.is_even() && plan.skips();
+        Ok(Self { plan, schema, stops_early, in_bunches, rows: 0, balance: Balance::new() })
     }
 
     /// Reads one datum. Refused if the decoder [is full](Self::is_full).
@@ -39,12 +43,51 @@ impl RowDecoder {
         let mut allowance = Allowance::new(datum.len());
         allowance.spend(self.plan.width())?;
         let rest = self.plan.read(datum, &mut allowance)?;
-        if !(rest.is_empty() || self.stops_early) {
-            return Err(Error::corrupt(format!("{} bytes after the end of an Avro row", rest.len())));
-        }
+        self.end(rest)?;
         self.rows += 1;
-        self.balance.add(datum.len(), &allowance, self.plan.missing_width());
+        self.balance.add(datum.len(), allowance.spent().saturating_add(self.plan.missing_width()));
         Ok(())
+    }
+
+    /// Reads datums until there are no more or the decoder [is full](Self::is_full); says how many. Takes none that it does
+    /// not read. Faster than one by one.
+    #[inline]
+    pub fn decode_many<'a>(&mut self, mut datums: impl Iterator<Item = &'a [u8]>) -> Result<usize, BadDatum> {
+        let mut read = 0;
+        while !self.is_full() {
+            let rows = if self.in_bunches && self.balance.bears(bunch::MOST, self.width()) {
+                self.decode_bunch(Bunch::new(&mut datums))
+            } else {
+                datums.next().map_or(Ok(0), |datum| Ok(self.decode(datum).map(|()| 1)?))
+            };
+            match rows.map_err(|bad| BadDatum { index: read + bad.index, ..bad })? {
+                0 => break,
+                rows => read += rows,
+            }
+        }
+        Ok(read)
+    }
+
+    /// Reads rows whose memory is known beforehand.
+    fn decode_bunch(&mut self, mut bunch: Bunch<'_>) -> Result<usize, BadDatum> {
+        self.balance.add(bunch.bytes(), bunch.rows() * self.width());
+        self.plan.read_bunch(&mut bunch)?;
+        bunch.each(|rest| self.end(rest).map(|()| rest))?;
+        self.rows += bunch.rows();
+        Ok(bunch.rows())
+    }
+
+    /// What a row takes in memory, but for what its values have in bytes.
+    fn width(&self) -> usize {
+        self.plan.width().saturating_add(self.plan.missing_width())
+    }
+
+    #[inline(always)]
+    fn end(&self, rest: &[u8]) -> Result<()> {
+        if rest.is_empty() || self.stops_early {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!("{} bytes after the end of an Avro row", rest.len())))
     }
 
     /// Rows read since the last batch.

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! RowDecoder   whole rows in, batches out
+//!   Bunch      some rows, read column by column
 //!   Plan       a record: one step for each field of the writer
 //!     Column   reads a value: null or not (shape), then by its type (cursor) into what grows (vectors)
 //!     Skip     only finds the end of a value
@@ -15,6 +16,7 @@
 //! ```
 
 mod allowance;
+mod bunch;
 mod column;
 mod cursor;
 mod decode;
@@ -26,6 +28,7 @@ mod shape;
 mod skip;
 mod vectors;
 
+pub use bunch::BadDatum;
 pub use decode::RowDecoder;
 pub use encode::RowEncoder;
 

@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, Fields};
 
 use super::allowance::Allowance;
+use super::bunch::{BadDatum, Bunch, Rests};
 use super::column::Column;
 use super::shape::Bounds;
 use super::skip::{self, Skip};
@@ -85,6 +86,13 @@ impl Plan {
         self.width
     }
 
+    fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Read(column) => Some(column),
+            Step::Skip(_) => None,
+        })
+    }
+
     fn columns_mut(&mut self) -> impl Iterator<Item = &mut Column> {
         self.steps.iter_mut().filter_map(|step| match step {
             Step::Read(column) => Some(column),
@@ -103,6 +111,28 @@ impl Plan {
         }
         self.rows += 1;
         Ok(rest)
+    }
+
+    /// Reads rows of a plan that [is even](Self::is_even), which need no allowance.
+    pub(super) fn read_bunch(&mut self, bunch: &mut Bunch<'_>) -> Result<(), BadDatum> {
+        for step in &mut self.steps {
+            match step {
+                Step::Read(column) => bunch.each(|rest| column.read(rest, &mut Allowance::none()))?,
+                Step::Skip(skip) => skip.over_each(bunch)?,
+            }
+        }
+        self.rows += bunch.rows();
+        Ok(())
+    }
+
+    /// Whether all rows take the same memory but for what they have in bytes: the width says it all.
+    pub(super) fn is_even(&self) -> bool {
+        self.columns().all(Column::is_even)
+    }
+
+    /// Whether values are passed over.
+    pub(super) fn skips(&self) -> bool {
+        self.columns().count() < self.steps.len()
     }
 
     pub(super) fn reserve(&mut self, rows: usize) {

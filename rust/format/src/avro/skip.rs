@@ -1,5 +1,6 @@
 //! The way over values that nobody wants, without looking at them: only what says how long they are is read.
 
+use super::bunch::Rests;
 use super::cursor;
 use super::shape::{self, Bounds};
 use crate::schema::Node;
@@ -82,25 +83,25 @@ impl Skip {
     }
 
     /// What follows the value.
+    #[inline]
+    pub(super) fn over<'a>(&self, mut rest: &'a [u8]) -> Result<&'a [u8]> {
+        self.over_each(&mut rest)?;
+        Ok(rest)
+    }
+
+    /// Goes over a value of each row.
     #[inline(always)]
-    pub(super) fn over<'a>(&self, rest: &'a [u8]) -> Result<&'a [u8]> {
-        match self {
-            Self::Fixed(size) => Ok(cursor::take(rest, *size)?.1),
-            Self::Number => cursor::after_number(rest),
-            Self::Bytes => Ok(cursor::bytes(rest)?.1),
-            Self::NullOrFixed { null, value, size } => match cursor::branch(rest, *null, *value)? {
-                (true, rest) => Ok(cursor::take(rest, *size)?.1),
-                (false, rest) => Ok(rest),
-            },
-            Self::NullOrNumber { null, value } => match cursor::branch(rest, *null, *value)? {
-                (true, rest) => cursor::after_number(rest),
-                (false, rest) => Ok(rest),
-            },
-            Self::NullOrBytes { null, value } => match cursor::branch(rest, *null, *value)? {
-                (true, rest) => Ok(cursor::bytes(rest)?.1),
-                (false, rest) => Ok(rest),
-            },
-            Self::Nested(nested) => nested.over(rest),
+    pub(super) fn over_each<'a, R: Rests<'a>>(&self, rows: &mut R) -> Result<(), R::Error> {
+        match *self {
+            Self::Fixed(size) => rows.each(|rest| Ok(cursor::take(rest, size)?.1)),
+            Self::Number => rows.each(cursor::after_number),
+            Self::Bytes => rows.each(|rest| Ok(cursor::bytes(rest)?.1)),
+            Self::NullOrFixed { null, value, size } => {
+                rows.each(|rest| cursor::after_nullable_fixed(rest, null, value, size))
+            }
+            Self::NullOrNumber { null, value } => rows.each(|rest| cursor::after_nullable_number(rest, null, value)),
+            Self::NullOrBytes { null, value } => rows.each(|rest| cursor::after_nullable_bytes(rest, null, value)),
+            Self::Nested(ref nested) => rows.each(|rest| nested.over(rest)),
         }
     }
 }

@@ -125,6 +125,88 @@ fn projection_skips_and_fills() {
     assert_eq!(none.num_rows(), 3);
 }
 
+/// Read one by one and many at once, all columns and some, whatever is null, however long: the same rows.
+#[test]
+fn many_rows_at_once_are_the_rows_one_by_one() {
+    let mut numbers = 1_u64;
+    let mut below = |limit: u64| {
+        numbers = numbers.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (numbers >> 33) % limit
+    };
+    let fields = ["string", "long", "double", "bytes", "int", "boolean"];
+    let field = |(at, kind): (usize, &&str)| match at % 3 {
+        0 => format!(r#"{{"name":"c{at}","type":["null","{kind}"]}}"#),
+        1 => format!(r#"{{"name":"c{at}","type":["{kind}","null"]}}"#),
+        _ => format!(r#"{{"name":"c{at}","type":"{kind}"}}"#),
+    };
+    let kinds: Vec<&str> = fields.iter().chain(&fields[1..]).chain(&fields[2..]).copied().collect();
+    let listed: Vec<_> = kinds.iter().enumerate().map(field).collect();
+    let record = Record::parse(&format!(r#"{{"type":"record","name":"r","fields":[{}]}}"#, listed.join(","))).unwrap();
+    let mut datums: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..1000 {
+        let mut datum = Vec::new();
+        for (at, kind) in kinds.iter().enumerate() {
+            let is_null = at % 3 < 2 && below(4) == 0;
+            match at % 3 {
+                0 => datum.push(if is_null { 0 } else { 2 }),
+                1 => datum.push(if is_null { 2 } else { 0 }),
+                _ => {}
+            }
+            if is_null {
+                continue;
+            }
+            match *kind {
+                "string" | "bytes" => {
+                    let length = [0, 1, 31, 63, 64, 100, 8191, 8192, 9000][below(9) as usize];
+                    long(&mut datum, length);
+                    datum.extend((0..length).map(|_| b'a' + below(26) as u8));
+                }
+                "long" => long(&mut datum, (below(u64::MAX) << below(40)) as i64),
+                "int" => long(&mut datum, below(1 << 31) as i64 - (1 << 30)),
+                "double" => datum.extend_from_slice(&(below(1000) as f64).to_le_bytes()),
+                _ => datum.push(below(2) as u8),
+            }
+        }
+        datums.push(datum);
+    }
+    let all = record.to_arrow().unwrap();
+    let picks =
+        [vec![], (0..kinds.len()).collect(), vec![0, kinds.len() - 1], vec![kinds.len() - 1], vec![3, 7], vec![1]];
+    for picked in picks {
+        let wanted = Schema::new(picked.iter().map(|at| all.field(*at).clone()).collect::<Vec<_>>());
+        let mut many = RowDecoder::new(&record, Arc::new(wanted.clone())).unwrap();
+        assert_eq!(many.decode_many(datums.iter().map(Vec::as_slice)).unwrap(), datums.len());
+        assert_eq!(many.flush().unwrap(), decode(&datums, &record, wanted), "{picked:?}");
+    }
+}
+
+fn long(out: &mut Vec<u8>, value: i64) {
+    let mut rest = ((value << 1) ^ (value >> 63)) as u64;
+    while rest > 0x7f {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}
+
+#[test]
+fn a_bad_row_among_many_is_named() {
+    let batch = everything();
+    let record = record_of(&batch);
+    let wanted = Arc::new(Schema::new(vec![Field::new(
+        "st",
+        record.to_arrow().unwrap().field_with_name("st").unwrap().data_type().clone(),
+        true,
+    )]));
+    let datum = encode(&batch, &record).remove(0);
+    for bad in [0, 1, 63, 64, 65, 150] {
+        let datums: Vec<&[u8]> =
+            (0..200).map(|at| if at == bad { &datum[..datum.len() - 1] } else { &datum[..] }).collect();
+        let mut decoder = RowDecoder::new(&record, Arc::clone(&wanted)).unwrap();
+        assert_eq!(decoder.decode_many(datums.into_iter()).unwrap_err().index, bad);
+    }
+}
+
 #[test]
 fn nulls_where_none_may_be_are_refused() {
     let text = r#"{"type":"record","name":"r","fields":[{"name":"i","type":"int"}]}"#;

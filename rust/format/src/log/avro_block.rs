@@ -33,6 +33,13 @@ pub(super) fn read_count(reader: &mut Reader<'_>, length: u64) -> Result<usize> 
     Ok(count)
 }
 
+/// The datum in front and what follows it, if its frame is whole.
+#[inline]
+pub(super) fn split_frame(frames: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = frames.split_first_chunk::<FRAME>()?;
+    rest.split_at_checked(usize::try_from(i32::from_be_bytes(*length)).ok()?)
+}
+
 /// See [`records`]. Nothing follows an error.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
@@ -43,8 +50,13 @@ pub struct Records<'a> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<&'a [u8]>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
+        if let Some((datum, _)) = split_frame(self.reader.rest()) {
+            self.reader.advance(FRAME + datum.len());
+            return Some(Ok(datum));
+        }
         let record = self.reader.count("length of a record").and_then(|length| self.reader.take(length, "record"));
         if record.is_err() {
             self.left = 0;

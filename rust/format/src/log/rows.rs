@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 
-use super::avro_block::{FRAME, PREFIX, read_count};
+use super::avro_block::{FRAME, PREFIX, read_count, split_frame};
 use super::reader::Limits;
 use super::window::{Held, Window};
 use crate::avro::RowDecoder;
@@ -31,6 +31,25 @@ pub(super) enum Read {
     Cut,
 }
 
+/// Datums whose frames are whole, up to where a batch has enough bytes.
+#[derive(Debug, Clone)]
+struct Frames<'a> {
+    rest: &'a [u8],
+    room: usize,
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (datum, rest) = split_frame(self.rest).filter(|_| self.room > 0)?;
+        self.rest = rest;
+        self.room = self.room.saturating_sub(datum.len());
+        Some(datum)
+    }
+}
+
 impl Rows {
     pub(super) fn new(decoder: RowDecoder, content: Range<u64>, limits: Limits) -> Self {
         Self { decoder, limits, rest: content, left: None, bytes: 0 }
@@ -53,6 +72,11 @@ impl Rows {
             }
         };
         while left > 0 && !self.is_full() {
+            let whole = self.read_whole(window, left)?;
+            if whole > 0 {
+                left -= whole;
+                continue;
+            }
             let Some(datum) = self.datum(window, held)? else {
                 self.left = Some(left);
                 return Ok(Read::Cut);
@@ -68,6 +92,24 @@ impl Rows {
         }
         self.bytes = 0;
         Ok(Read::Batch(self.decoder.flush()?))
+    }
+
+    /// Decodes rows that lie whole in the window, `left` at most and not more than fill a batch.
+    fn read_whole(&mut self, window: Window<'_>, left: usize) -> Result<usize> {
+        let content = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
+        let window = window.from(self.rest.start);
+        let rest = window.get(..content).unwrap_or(window);
+        let frames = Frames { rest, room: self.limits.bytes.saturating_sub(self.bytes) };
+        let rows = left.min(self.limits.rows.saturating_sub(self.decoder.buffered()));
+        let mut read = frames.clone();
+        let rows = self.decoder.decode_many(read.by_ref().take(rows)).map_err(|bad| {
+            let before: usize = frames.take(bad.index).map(|datum| FRAME + datum.len()).sum();
+            bad.error.at_offset(self.rest.start + before as u64)
+        })?;
+        let passed = rest.len() - read.rest.len();
+        self.rest.start += passed as u64;
+        self.bytes += passed - rows * FRAME;
+        Ok(rows)
     }
 
     fn is_full(&self) -> bool {
