@@ -2,9 +2,13 @@
 
 use crate::{Error, Result};
 
-/// `name` inside `namespace`, unless it brings its own.
+/// `name` inside `namespace`, unless it brings its own. What it brings may be the empty one, as a dot in front.
 pub(super) fn full(name: &str, namespace: &str) -> String {
-    if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
+    match name.rsplit_once('.') {
+        Some(("", name)) => name.to_owned(),
+        None if !namespace.is_empty() => format!("{namespace}.{name}"),
+        _ => name.to_owned(),
+    }
 }
 
 /// Letters, digits and '_', no digit first. Apache Avro for Java takes the letters of all scripts, as far as 16 bits

@@ -343,6 +343,14 @@ mod tests {
     }
 
     #[test]
+    fn a_dot_in_front_is_the_empty_namespace() {
+        let text = r#"{"type":"record","name":".r","namespace":"n","fields":[{"name":"a","type":"int"}]}"#;
+        let printed = canonical(text).unwrap();
+        assert_eq!(printed, r#"{"type":"record","name":"r","fields":[{"name":"a","type":"int"}]}"#);
+        assert_eq!(Record::parse(&printed).unwrap(), Record::parse(text).unwrap());
+    }
+
+    #[test]
     fn meta_columns_come_and_go() {
         let text =
             r#"{"type":"record","name":"r","doc":"d","fields":[{"name":"a","type":"int","doc":"x","default":1}]}"#;
