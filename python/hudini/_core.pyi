@@ -82,8 +82,9 @@ class Table:
         """Completed actions, newest first: instant, completed, action, operation, inserted, updated, deleted, files,
         bytes, seconds, metadata."""
 
-    def timeline(self) -> list[dict[str, Any]]:
-        """The active timeline: requested, completed (None while pending), action, state, operation."""
+    def timeline(self, archived: bool) -> list[dict[str, Any]]:
+        """The timeline, with `archived` back to the first action: requested, completed (None while pending), action,
+        state, operation."""
 
     def scan(
         self,

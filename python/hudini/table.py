@@ -352,6 +352,9 @@ class Inspect:
         self._table = table
 
     def timeline(self, archived: bool = False) -> Rows:
-        """The actions of the active timeline, oldest first: requested, completed, action, state, operation."""
-        refuse("inspect.timeline", "archived=True", given=archived)
-        return Rows(self._table._core.timeline(), _TIMELINE)
+        """The actions of the active timeline, oldest first: requested, completed, action, state, operation.
+
+        With `archived` those of the history too. Archives of table version 6 may not know when an action completed; its
+        requested time stands in.
+        """
+        return Rows(self._table._core.timeline(archived), _TIMELINE)

@@ -103,6 +103,11 @@ def reads() -> list[Read]:
     ]
 
 
+def archives() -> list[str]:
+    """The cases of which Apache Hudi listed the whole archived timeline."""
+    return [name for name, facts in facts().items() if facts.get("archived_timeline")]
+
+
 def timelines() -> list[str]:
     """The cases whose timeline hudini can open: `<case>::timeline`. An unknown table version is refused as a whole."""
     return [f"{name}::timeline" for name, case in facts().items() if case["table_version"] in (6, 8, 9)]

@@ -51,5 +51,20 @@ def test_timeline(subject: str, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("case", catalogue.archives())
+def test_archived_timeline(case: str, tmp_path: Path) -> None:
+    facts = catalogue.facts()[case]
+    # Archives of layout 1 list each state; and of some actions, that they began is all they know.
+    archived = [row for row in facts["archived_timeline"] if row["state"] == "COMPLETED"]
+    inspect = hudini.open(catalogue.unpack(case, tmp_path)).inspect
+    active = list(inspect.timeline())
+    found = [row for row in inspect.timeline(archived=True) if row not in active]
+    completed = facts["table_version"] >= 8
+    assert [(row["requested"], row["completed"] if completed else None, row["action"]) for row in found] == [
+        (row["requested"], row["completion"] if completed else None, row["action"]) for row in archived
+    ]
+    assert {row["state"] for row in found} == {"completed"}
+
+
 def test_the_list_of_what_is_missing_names_only_what_exists() -> None:
     assert set(catalogue.not_yet()) <= {*map(str, catalogue.reads()), *catalogue.timelines()}

@@ -264,7 +264,6 @@ def test_write_refuses_what_it_cannot_do(tmp_path: Path) -> None:
         (lambda t: t.bulk_insert([], sort_by="id"), "sort_by="),
         (lambda t: t.bulk_insert([], curve="zorder"), "curve="),
         (lambda t: t.delete(where="id = 'a'"), "where="),
-        (lambda t: t.inspect.timeline(archived=True), "archived="),
     ],
 )
 def test_arguments_that_are_not_there_yet_say_so(table: hudini.Table, call: Any, name: str) -> None:

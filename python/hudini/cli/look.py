@@ -64,10 +64,17 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def timeline(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+def timeline(
+    table: Where,
+    archived: Annotated[bool, typer.Option("--archived", help="Also what was archived.")] = False,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
     """The actions of the active timeline with their states, oldest first."""
     form = Form(json, csv, arrow)
-    found = opened(table, storage).inspect.timeline()
+    found = opened(table, storage).inspect.timeline(archived=archived)
     show_rows(found, found.columns, found, form)
 
 

@@ -139,8 +139,8 @@ impl Table {
         entries.iter().map(|entry| values::history_entry(py, entry)).collect()
     }
 
-    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let lines = released(py, || self.inner.timeline_lines())?;
+    fn timeline<'py>(&self, py: Python<'py>, archived: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let lines = released(py, || self.inner.timeline_lines(archived))?;
         lines
             .iter()
             .map(|line| {

@@ -113,9 +113,11 @@ impl Table {
         newest_first.map(|instant| self.history_entry(&timeline, instant)).collect()
     }
 
-    /// Every instant of the active timeline, oldest first.
-    pub fn timeline_lines(&self) -> Result<Vec<TimelineLine>> {
-        let timeline = self.timeline()?;
+    /// Every instant of the active timeline, and of the history if it is asked for; oldest first.
+    pub fn timeline_lines(&self, archived: bool) -> Result<Vec<TimelineLine>> {
+        let config = self.config()?;
+        let timeline = Timeline::load(self.storage.as_ref(), &config)?;
+        let timeline = if archived { timeline.with_history(self.storage.as_ref(), &config)? } else { timeline };
         let operation = |instant: &timeline::Instant| -> Result<Option<String>> {
             if !(instant.is_completed() && instant.action.writes_data()) {
                 return Ok(None);

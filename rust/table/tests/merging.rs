@@ -81,8 +81,9 @@ fn take(world: &World, spec: &Spec, step: &Step) {
 }
 
 fn file_id(world: &World, partition: &str) -> String {
-    let snapshot = world.table().snapshot(None).unwrap();
-    view::newest_slices(world.store.as_ref(), &snapshot, partition).unwrap()[0].file_id.clone()
+    let table = world.table();
+    let (config, snapshot) = (table.config().unwrap(), table.snapshot(None).unwrap());
+    view::newest_slices(world.store.as_ref(), &config, &snapshot, partition).unwrap()[0].file_id.clone()
 }
 
 /// A delta commit of one log file.

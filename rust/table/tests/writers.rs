@@ -481,8 +481,8 @@ fn a_heartbeat_protects_a_write_of_another_engine_until_it_is_old() {
 /// Puts a plan for the file group of partition A on the timeline. Returns its files.
 fn plan_compaction(world: &World, time: &str) -> Vec<String> {
     let table = world.table();
-    let snapshot = table.snapshot(None).unwrap();
-    let slice = hudini_table::view::newest_slices(world.store.as_ref(), &snapshot, "A").unwrap().remove(0);
+    let (config, snapshot) = (table.config().unwrap(), table.snapshot(None).unwrap());
+    let slice = hudini_table::view::newest_slices(world.store.as_ref(), &config, &snapshot, "A").unwrap().remove(0);
     let plan = CompactionPlan {
         operations: Some(vec![CompactionOperation {
             base_instant_time: Some(slice.base_instant.clone()),

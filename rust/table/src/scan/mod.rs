@@ -80,9 +80,8 @@ impl Scan {
     pub fn plan(table: &Table, request: ScanRequest) -> Result<Self> {
         let config = table.config()?;
         config.check_readable()?;
-        let timeline = Timeline::load(table.storage.as_ref(), &config)?;
         let as_of = request.as_of.as_deref().map(|text| moment::parse(text, zone_of(table, &config))).transpose()?;
-        check_exists(&timeline, as_of.as_deref())?;
+        let timeline = timeline_back_to(table, &config, as_of.as_deref())?;
         let snapshot = Snapshot::pin(table.storage.as_ref(), &config, &timeline, as_of.as_deref())?;
         let schema = Arc::new(output_schema(&snapshot, &request)?);
         let rule = rule(&config)?;
@@ -180,13 +179,21 @@ fn slices(table: &Table, config: &TableConfig, snapshot: &Snapshot, mode: QueryT
     Ok(slices)
 }
 
-/// Time travel before the first commit is a mistake, not an empty table.
-fn check_exists(timeline: &Timeline, as_of: Option<&str>) -> Result<()> {
-    let Some(as_of) = as_of else { return Ok(()) };
-    if timeline.commits().next().is_none_or(|first| first.requested.as_str() <= as_of) {
-        return Ok(());
+/// The active timeline, or with the history if that is asked for. Time travel before the first commit is a mistake, not an
+/// empty table.
+fn timeline_back_to(table: &Table, config: &TableConfig, as_of: Option<&str>) -> Result<Timeline> {
+    let storage = table.storage.as_ref();
+    let timeline = Timeline::load(storage, config)?;
+    let Some(as_of) = as_of else { return Ok(timeline) };
+    let reaches = |timeline: &Timeline| timeline.commits().next().is_none_or(|first| first.requested.as_str() <= as_of);
+    if reaches(&timeline) {
+        return Ok(timeline);
     }
-    Err(Error::new(ErrorKind::InstantNotFound, format!("the active timeline has no commit at or before {as_of}"))
+    let timeline = timeline.with_history(storage, config)?;
+    if reaches(&timeline) {
+        return Ok(timeline);
+    }
+    Err(Error::new(ErrorKind::InstantNotFound, format!("the table has no commit at or before {as_of}"))
         .at_instant(as_of))
 }
 

@@ -4,13 +4,15 @@
 //! times say which file slice a log belongs to and what an incremental range holds. Both compare as texts.
 
 mod evolution;
+mod history;
 mod snapshot;
 mod times;
 mod transitions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::{CleanMetadata, CommitMetadata};
+use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
 use crate::config::TableConfig;
@@ -18,6 +20,7 @@ use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
 pub use evolution::Evolution;
+pub(crate) use history::CompletionTimes;
 pub(crate) use snapshot::arrow_schema;
 pub use snapshot::{PendingCompaction, Snapshot};
 pub use times::{completion_time, new_time};
@@ -32,13 +35,29 @@ pub struct Instant {
     /// The name under which it is pending; a compaction that completed is a commit here.
     pub action: Action,
     pub state: State,
-    /// File names of its states, in the order of states.
+    /// File names of its states, in the order of states; none of an archived action.
     pub files: Vec<String>,
+    /// What the history keeps of its files.
+    archived: Option<Box<Archived>>,
 }
 
 impl Instant {
     pub fn is_completed(&self) -> bool {
         self.state == State::Completed
+    }
+
+    /// A completed action of the history. Its completion time is unknown to some archives of layout 1, whose requested
+    /// time counts in any case.
+    fn of_history(entry: Archived) -> Result<Self> {
+        let action = entry.action.ok_or_else(|| Error::internal("archived actions were read without their names"))?;
+        Ok(Self {
+            requested: entry.requested.clone(),
+            completed: Some(entry.completed.clone().unwrap_or_else(|| entry.requested.clone())),
+            action,
+            state: State::Completed,
+            files: Vec::new(),
+            archived: Some(Box::new(entry)),
+        })
     }
 
     /// The file of the highest state.
@@ -47,7 +66,7 @@ impl Instant {
     }
 }
 
-/// The active timeline, oldest request first.
+/// The active timeline, and the history if it was asked for; oldest request first.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     pub dir: String,
@@ -63,6 +82,21 @@ impl Timeline {
             Entry::Dir { .. } => None,
         });
         Ok(Self { instants: instants_of(names, config.layout), layout: config.layout, dir })
+    }
+
+    /// Adds what is archived.
+    pub fn with_history(mut self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
+        // Archiving writes the history before it deletes, so an action may be in both.
+        let active = self.instants.iter().map(|i| (i.requested.clone(), i.action.completes_as()));
+        let active: BTreeSet<_> = active.collect();
+        for entry in history::archived(storage, config, Columns::All, &..)? {
+            let instant = Instant::of_history(entry)?;
+            if !active.contains(&(instant.requested.clone(), instant.action.completes_as())) {
+                self.instants.push(instant);
+            }
+        }
+        self.instants.sort_by(|a, b| a.requested.cmp(&b.requested));
+        Ok(self)
     }
 
     /// Completed actions, by requested time.
@@ -101,13 +135,16 @@ impl Timeline {
         CleanMetadata::decode(&bytes).map_err(|e| e.at_path(&self.dir).at_instant(&instant.requested))
     }
 
-    /// The plan in an instant's requested file.
+    /// The plan in a pending instant's requested file.
     pub fn requested_bytes(&self, storage: &dyn Storage, instant: &Instant) -> Result<bytes::Bytes> {
         let file = instant.files.iter().find(|f| f.ends_with(".requested"));
         self.read(storage, instant, file.map(String::as_str))
     }
 
     fn read(&self, storage: &dyn Storage, instant: &Instant, file: Option<&str>) -> Result<bytes::Bytes> {
+        if let Some(entry) = &instant.archived {
+            return Ok(entry.metadata.clone().unwrap_or_default().into());
+        }
         let gone = |path: String| {
             Error::storage("a timeline file vanished while it was read").at_path(path).at_instant(&instant.requested)
         };
@@ -146,6 +183,7 @@ fn instant_of(mut files: Vec<(InstantFile, String)>, layout: Layout) -> Option<I
         action: if newest.state == State::Completed { action.completes_as() } else { action },
         state: newest.state,
         files: files.into_iter().map(|(_, name)| name).collect(),
+        archived: None,
     })
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{HOODIE, TableConfig};
 use crate::storage::{Entry, Storage};
-use crate::timeline::Snapshot;
+use crate::timeline::{CompletionTimes, Snapshot};
 use crate::{Error, Result};
 
 /// In every partition directory; without it, Apache Hudi does not see the partition.
@@ -73,7 +73,21 @@ pub fn partitions(storage: &dyn Storage, config: &TableConfig) -> Result<Vec<Str
 }
 
 /// The newest slice of each file group of a partition, by file id.
-pub fn newest_slices(storage: &dyn Storage, snapshot: &Snapshot, partition: &str) -> Result<Vec<FileSlice>> {
+pub fn newest_slices(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    snapshot: &Snapshot,
+    partition: &str,
+) -> Result<Vec<FileSlice>> {
+    list(storage, snapshot, &CompletionTimes::new(storage, config), partition)
+}
+
+fn list(
+    storage: &dyn Storage,
+    snapshot: &Snapshot,
+    archived: &CompletionTimes<'_>,
+    partition: &str,
+) -> Result<Vec<FileSlice>> {
     let mut bases = Vec::new();
     let mut logs = Vec::new();
     for entry in storage.list(partition)? {
@@ -88,7 +102,7 @@ pub fn newest_slices(storage: &dyn Storage, snapshot: &Snapshot, partition: &str
             bases.push((parsed, DataFile { name, size }));
         }
     }
-    slices::newest(snapshot, partition, bases, logs)
+    slices::newest(snapshot, archived, partition, bases, logs)
 }
 
 fn refuse_other_formats(file: &BaseFileName, partition: &str, name: &str) -> Result<()> {
@@ -103,8 +117,9 @@ fn refuse_other_formats(file: &BaseFileName, partition: &str, name: &str) -> Res
 /// The newest slices of all partitions.
 pub fn all_slices(storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
     let mut slices = Vec::new();
+    let archived = CompletionTimes::new(storage, config);
     for partition in partitions(storage, config)? {
-        slices.extend(newest_slices(storage, snapshot, &partition)?);
+        slices.extend(list(storage, snapshot, &archived, &partition)?);
     }
     Ok(slices)
 }

@@ -1,11 +1,12 @@
 //! From the files of one partition to the newest slice of each file group.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::{DataFile, FileSlice, in_partition};
-use crate::timeline::Snapshot;
+use crate::timeline::{CompletionTimes, Snapshot};
 use crate::{Error, Result};
 
 type Bases = Vec<(BaseFileName, DataFile)>;
@@ -14,7 +15,13 @@ type Logs = Vec<(LogFileName, DataFile)>;
 /// Slices of one file group, by base instant.
 type Group = BTreeMap<String, (Option<DataFile>, Logs)>;
 
-pub(super) fn newest(snapshot: &Snapshot, partition: &str, bases: Bases, logs: Logs) -> Result<Vec<FileSlice>> {
+pub(super) fn newest(
+    snapshot: &Snapshot,
+    archived: &CompletionTimes<'_>,
+    partition: &str,
+    bases: Bases,
+    logs: Logs,
+) -> Result<Vec<FileSlice>> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for (name, file) in bases {
         // Apache Hudi first makes a slice of an uncommitted base file and then drops it, together with the logs it had
@@ -26,7 +33,7 @@ pub(super) fn newest(snapshot: &Snapshot, partition: &str, bases: Bases, logs: L
     for pending in snapshot.pending_compactions.iter().filter(|p| p.partition == partition) {
         groups.entry(pending.file_id.clone()).or_default().entry(pending.instant.clone()).or_default();
     }
-    place_logs(snapshot, partition, &mut groups, logs)?;
+    place_logs(snapshot, archived, partition, &mut groups, logs)?;
     let is_live = |id: &String| !snapshot.replaced.contains(&(partition.to_owned(), id.clone()));
     let live = groups.into_iter().filter(|(id, _)| is_live(id));
     Ok(live.filter_map(|(id, group)| merged(partition, id, group)).collect())
@@ -45,6 +52,7 @@ fn add_base(groups: &mut BTreeMap<String, Group>, partition: &str, name: BaseFil
 
 fn place_logs(
     snapshot: &Snapshot,
+    archived: &CompletionTimes<'_>,
     partition: &str,
     groups: &mut BTreeMap<String, Group>,
     mut logs: Logs,
@@ -55,32 +63,35 @@ fn place_logs(
             continue;
         }
         let group = groups.entry(name.file_id.clone()).or_default();
-        let key = base_instant_of_log(snapshot, group, &name)
+        let key = base_instant_of_log(snapshot, archived, group, &name)
             .map_err(|e| e.at_path(in_partition(partition, &file.name)).at_instant(&name.instant))?;
         group.entry(key).or_default().1.push((name, file));
     }
     Ok(())
 }
 
-fn base_instant_of_log(snapshot: &Snapshot, group: &Group, log: &LogFileName) -> Result<String> {
+fn base_instant_of_log(
+    snapshot: &Snapshot,
+    archived: &CompletionTimes<'_>,
+    group: &Group,
+    log: &LogFileName,
+) -> Result<String> {
     if snapshot.logs_named_by_slice || group.is_empty() {
         return Ok(log.instant.clone());
     }
-    let Some(completed) = snapshot.completed.get(&log.instant) else {
-        return of_archived_log(group, log);
+    let newest = || group.keys().next_back().cloned().unwrap_or_else(|| log.instant.clone());
+    let completed = match snapshot.completed.get(&log.instant) {
+        Some(completed) => completed.as_str(),
+        // An archived write completed at some time after its request. That is enough where no slice began since.
+        None if group.range(log.instant.clone()..).next().is_none() => return Ok(newest()),
+        None => match archived.of(&log.instant)? {
+            Some(completed) => completed,
+            // As Apache Hudi has it.
+            None => return Ok(newest()),
+        },
     };
-    let at_or_before = group.range::<String, _>(..=completed).next_back();
+    let at_or_before = group.range::<str, _>((Bound::Unbounded, Bound::Included(completed))).next_back();
     Ok(at_or_before.map_or_else(|| log.instant.clone(), |(base, _)| base.clone()))
-}
-
-/// The write is archived: it completed at some time after its request. That is enough where no slice began since.
-fn of_archived_log(group: &Group, log: &LogFileName) -> Result<String> {
-    if group.range(log.instant.clone()..).next().is_some() {
-        return Err(Error::unsupported(
-            "placing a log file whose write is archived: its completion time is in the history",
-        ));
-    }
-    Ok(group.keys().next_back().cloned().unwrap_or_else(|| log.instant.clone()))
 }
 
 /// The slice that a reader sees. Logs that wait for a pending compaction lie in a slice without a base file; merged with
@@ -112,8 +123,16 @@ fn merged(partition: &str, file_id: String, group: Group) -> Option<FileSlice> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use hudini_format::history::{self, Entry, HistoryFile, Manifest};
+    use hudini_format::instant::Action;
 
     use super::*;
+    use crate::config::TableConfig;
+    use crate::context::ManualClock;
+    use crate::storage::Storage;
+    use crate::storage::memory::Memory;
     use crate::timeline::PendingCompaction;
 
     const ID: &str = "f-0";
@@ -140,11 +159,41 @@ mod tests {
         (LogFileName::parse(&name).unwrap(), DataFile { name, size: 1 })
     }
 
+    /// The newest slices of a table whose history is `archived`.
+    fn newest_of(snapshot: &Snapshot, archived: &Memory, bases: Bases, logs: Logs) -> Result<Vec<FileSlice>> {
+        let config = TableConfig::load(archived).unwrap();
+        newest(snapshot, &CompletionTimes::new(archived, &config), "p", bases, logs)
+    }
+
+    /// A table where nothing was archived but, perhaps, one write.
+    fn table(archived: Option<(&str, &str)>) -> Memory {
+        let memory = Memory::new("t", Arc::new(ManualClock::new(0)));
+        let properties = "hoodie.table.name=t\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n";
+        memory.replace(".hoodie/hoodie.properties", properties.as_bytes()).unwrap();
+        if let Some((requested, completed)) = archived {
+            let dir = ".hoodie/timeline/history";
+            let entry = Entry {
+                requested: requested.to_owned(),
+                completed: Some(completed.to_owned()),
+                action: Some(Action::DeltaCommit),
+                metadata: None,
+                plan: None,
+            };
+            let name = format!("{requested}_{requested}_0.parquet");
+            let bytes = history::write([&entry]).unwrap();
+            let file = HistoryFile { file_name: name.clone(), file_len: bytes.len() as u64 };
+            memory.replace(&format!("{dir}/{name}"), &bytes).unwrap();
+            memory.replace(&format!("{dir}/manifest_1"), &Manifest { files: vec![file] }.encode()).unwrap();
+            memory.replace(&format!("{dir}/_version_"), b"1").unwrap();
+        }
+        memory
+    }
+
     /// (base instant, instants of the logs) of the one visible slice.
     fn seen(snapshot: &Snapshot, bases: &[&str], logs: &[&str]) -> Option<(String, Vec<String>)> {
         let bases = bases.iter().map(|t| base(t)).collect();
         let logs = logs.iter().map(|t| log(t)).collect();
-        let mut slices = newest(snapshot, "p", bases, logs).unwrap();
+        let mut slices = newest_of(snapshot, &table(None), bases, logs).unwrap();
         assert!(slices.len() <= 1);
         let slice = slices.pop()?;
         let instants = slice.logs.iter().map(|f| LogFileName::parse(&f.name).unwrap().instant).collect();
@@ -190,9 +239,20 @@ mod tests {
     fn archived_writes_count_as_committed() {
         let s = snapshot(&[("300", "310")]);
         assert_eq!(seen(&s, &["100"], &["200", "300"]), some("100", &["200", "300"]));
-        let bases = vec![base("100"), base("300")];
-        let e = newest(&s, "p", bases, vec![log("200")]).unwrap_err();
-        assert!(e.to_string().contains("archived"), "between two slices only the history can tell");
+    }
+
+    #[test]
+    fn between_two_slices_the_history_tells() {
+        let s = snapshot(&[("300", "310")]);
+        for (completed, on_top) in [("250", vec![]), ("300", vec!["200"]), ("305", vec!["200"])] {
+            let bases = vec![base("100"), base("300")];
+            let slices = newest_of(&s, &table(Some(("200", completed))), bases, vec![log("200")]).unwrap();
+            let logs: Vec<_> = slices[0].logs.iter().map(|f| LogFileName::parse(&f.name).unwrap().instant).collect();
+            assert_eq!(
+                (slices[0].base_instant.as_str(), logs),
+                ("300", on_top.iter().map(|l| (*l).to_owned()).collect())
+            );
+        }
     }
 
     #[test]
@@ -209,7 +269,7 @@ mod tests {
         let s = snapshot(&[("100", "110")]);
         let mut second = base("100");
         second.1.name = second.1.name.replace("0-0-0", "0-0-1");
-        let e = newest(&s, "p", vec![base("100"), second], vec![]).unwrap_err();
+        let e = newest_of(&s, &table(None), vec![base("100"), second], vec![]).unwrap_err();
         assert_eq!(e.kind(), crate::ErrorKind::CorruptFile);
     }
 }

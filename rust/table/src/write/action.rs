@@ -125,6 +125,10 @@ impl Action {
         &self.locator
     }
 
+    pub(super) fn config(&self) -> &TableConfig {
+        &self.config
+    }
+
     pub(super) fn storage(&self) -> &dyn Storage {
         self.table.storage.as_ref()
     }

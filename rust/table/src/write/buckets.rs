@@ -56,7 +56,7 @@ fn try_on_files(
     buckets: &Buckets,
 ) -> Result<()> {
     for partition in view::partitions(storage.as_ref(), config)? {
-        for slice in view::newest_slices(storage.as_ref(), snapshot, &partition)? {
+        for slice in view::newest_slices(storage.as_ref(), config, snapshot, &partition)? {
             if let Some(keys) = sample(storage, &slice)? {
                 return check(&keys, &slice, buckets);
             }

@@ -9,6 +9,7 @@ use hudini_format::name::bucket_file_id;
 use super::action::Action;
 use super::task::{FileKind, Task};
 use crate::concurrency::Touched;
+use crate::config::TableConfig;
 use crate::options::Operation;
 use crate::storage::{Entry, Storage};
 use crate::timeline::Snapshot;
@@ -35,12 +36,13 @@ pub struct PlacedTask {
 /// another index or count: looked for here, their keys would not be found and would be written twice.
 fn slices_by_bucket(
     storage: &dyn Storage,
+    config: &TableConfig,
     snapshot: &Snapshot,
     partition: &str,
     buckets: u32,
 ) -> Result<BTreeMap<u32, FileSlice>> {
     let mut found = BTreeMap::new();
-    for slice in view::newest_slices(storage, snapshot, partition)? {
+    for slice in view::newest_slices(storage, config, snapshot, partition)? {
         let bucket = bucket_of_file_id(&slice.file_id).filter(|bucket| *bucket < buckets);
         let bucket = bucket.ok_or_else(|| {
             Error::option(format!(
@@ -95,7 +97,7 @@ pub(super) fn tasks(action: &Action, profile: &[GroupProfile]) -> Result<Vec<Pla
     }
     let mut tasks = Vec::new();
     for (partition, groups) in wanted {
-        let mut live = slices_by_bucket(action.storage(), action.snapshot(), partition, buckets)?;
+        let mut live = slices_by_bucket(action.storage(), action.config(), action.snapshot(), partition, buckets)?;
         for (bucket, rows) in groups {
             let slice = live.remove(&bucket);
             if slice.is_none() && action.operation() == Operation::Delete {

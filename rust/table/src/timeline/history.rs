@@ -1,0 +1,256 @@
+//! What the active timeline no longer holds, read where it was archived.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeBounds;
+
+use bytes::Bytes;
+use hudini_format::history::{
+    Columns, Entry, FileName, Manifest, Reader, VERSION_FILE, archive, latest_version, manifest_name,
+};
+use hudini_format::instant::{Action, Layout};
+use hudini_format::name::ArchiveFileName;
+
+use crate::config::{HOODIE, TableConfig, keys};
+use crate::storage::{self, Storage};
+use crate::{Error, Result};
+
+/// When archived writes completed; looked up only where somebody must know.
+pub(crate) struct CompletionTimes<'a> {
+    storage: &'a dyn Storage,
+    config: &'a TableConfig,
+    /// By requested time.
+    known: OnceCell<BTreeMap<String, String>>,
+}
+
+impl<'a> CompletionTimes<'a> {
+    pub(crate) fn new(storage: &'a dyn Storage, config: &'a TableConfig) -> Self {
+        Self { storage, config, known: OnceCell::new() }
+    }
+
+    pub(crate) fn of(&self, requested: &str) -> Result<Option<&str>> {
+        let known = match self.known.get() {
+            Some(known) => known,
+            None => {
+                let entries = archived(self.storage, self.config, Columns::Times, &..)?;
+                let times = entries.into_iter().filter_map(|entry| Some((entry.requested, entry.completed?)));
+                self.known.get_or_init(|| times.collect())
+            }
+        };
+        Ok(known.get(requested).map(String::as_str))
+    }
+}
+
+/// A merge of history files takes the old ones away under a reader's hands; so often it looks again.
+const LOOKS: usize = 5;
+
+/// The archived actions that were requested within `instants`, oldest first. Only history files that may hold some are
+/// read, and of them only `columns`.
+pub(super) fn archived(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    columns: Columns,
+    instants: &impl RangeBounds<String>,
+) -> Result<Vec<Entry>> {
+    let mut entries = match config.layout {
+        Layout::One => from_archives(storage, config, instants)?,
+        Layout::Two => from_tree(storage, config, columns, instants)?,
+    };
+    // Archiving that was interrupted, and done again, leaves an action twice.
+    entries.sort_by(|a, b| (&a.requested, action_of(a)).cmp(&(&b.requested, action_of(b))));
+    entries.dedup_by(|b, a| a.requested == b.requested && action_of(a) == action_of(b));
+    Ok(entries)
+}
+
+fn action_of(entry: &Entry) -> Option<Action> {
+    entry.action.map(Action::completes_as)
+}
+
+fn from_tree(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    columns: Columns,
+    instants: &impl RangeBounds<String>,
+) -> Result<Vec<Entry>> {
+    let dir = format!("{}/{}", config.timeline_dir(), config.get(keys::HISTORY_PATH).unwrap_or("history"));
+    let mut missing = None;
+    for _ in 0..LOOKS {
+        let Some(files) = history_files(storage, &dir)? else { return Ok(Vec::new()) };
+        match read_files(storage, &dir, &files, columns, instants)? {
+            Read::All(entries) => return Ok(entries),
+            Read::Gone(path) => missing = Some(path),
+        }
+    }
+    Err(Error::storage("a file of the archived history is gone, and the newest manifest still names it")
+        .at_path(missing.unwrap_or(dir)))
+}
+
+/// The files that the newest manifest names; `None` if nothing was ever archived.
+fn history_files(storage: &dyn Storage, dir: &str) -> Result<Option<Vec<String>>> {
+    let stated = storage.read(&format!("{dir}/{VERSION_FILE}"))?;
+    let version = match latest_version(stated.as_deref(), []) {
+        Some(version) => version,
+        None => match latest_version(None, storage.list(dir)?.iter().map(storage::Entry::name)) {
+            Some(version) => version,
+            None => return Ok(None),
+        },
+    };
+    let path = format!("{dir}/{}", manifest_name(version));
+    let bytes = storage.read(&path)?;
+    let bytes = bytes.ok_or_else(|| Error::storage("the newest manifest of the history is missing").at_path(&path))?;
+    let manifest = Manifest::decode(&bytes).map_err(|e| e.at_path(&path))?;
+    Ok(Some(manifest.files.into_iter().map(|file| file.file_name).collect()))
+}
+
+enum Read {
+    All(Vec<Entry>),
+    Gone(String),
+}
+
+fn read_files(
+    storage: &dyn Storage,
+    dir: &str,
+    names: &[String],
+    columns: Columns,
+    instants: &impl RangeBounds<String>,
+) -> Result<Read> {
+    let mut entries = Vec::new();
+    for name in names {
+        let path = format!("{dir}/{name}");
+        let parsed = FileName::parse(name)
+            .ok_or_else(|| Error::unsupported(format!("the name '{name}' of a file of the history")).at_path(&path))?;
+        if !overlaps(&parsed, instants) {
+            continue;
+        }
+        let Some(bytes) = storage.read(&path)? else { return Ok(Read::Gone(path)) };
+        let rows = Reader::open::<Bytes>(bytes, columns, instants);
+        let rows = rows.and_then(|rows| rows.collect::<Result<Vec<_>>>()).map_err(|e| e.at_path(&path))?;
+        entries.extend(rows);
+    }
+    Ok(Read::All(entries))
+}
+
+fn overlaps(file: &FileName, instants: &impl RangeBounds<String>) -> bool {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    let (Included(from) | Excluded(from)) = instants.start_bound() else {
+        return match instants.end_bound() {
+            Included(to) | Excluded(to) => file.overlaps(None, Some(to)),
+            Unbounded => true,
+        };
+    };
+    match instants.end_bound() {
+        Included(to) | Excluded(to) => file.overlaps(Some(from), Some(to)),
+        Unbounded => file.overlaps(Some(from), None),
+    }
+}
+
+/// Layout 1 has no index: all archives are read.
+fn from_archives(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    instants: &impl RangeBounds<String>,
+) -> Result<Vec<Entry>> {
+    let dir = format!("{HOODIE}/{}", config.get(keys::ARCHIVE_FOLDER).unwrap_or("archived"));
+    let mut names: BTreeSet<(u32, String)> = BTreeSet::new();
+    for entry in storage.list(&dir)? {
+        if let storage::Entry::File { name, .. } = entry
+            && let Some(parsed) = ArchiveFileName::parse(&name)
+        {
+            names.insert((parsed.version, name));
+        }
+    }
+    let mut states = Vec::new();
+    for (_, name) in names {
+        let path = format!("{dir}/{name}");
+        let bytes = storage.read(&path)?;
+        let bytes = bytes.ok_or_else(|| Error::storage("an archive vanished while it was read").at_path(&path))?;
+        states.extend(archive::decode(&bytes).map_err(|e| e.at_path(&path))?);
+    }
+    let mut entries = archive::entries(states);
+    entries.retain(|entry| instants.contains(&entry.requested));
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hudini_format::history::{self, HistoryFile};
+
+    use super::*;
+    use crate::context::ManualClock;
+    use crate::storage::memory::Memory;
+
+    const DIR: &str = ".hoodie/timeline/history";
+
+    fn table() -> Memory {
+        let memory = Memory::new("t", Arc::new(ManualClock::new(0)));
+        let properties = "hoodie.table.name=t\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n";
+        memory.replace(".hoodie/hoodie.properties", properties.as_bytes()).unwrap();
+        memory
+    }
+
+    fn file(memory: &Memory, requested: &[&str]) -> HistoryFile {
+        let entry = |requested: &&str| Entry {
+            requested: (*requested).to_owned(),
+            completed: Some(format!("{requested}5")),
+            action: Some(Action::Commit),
+            metadata: None,
+            plan: None,
+        };
+        let entries: Vec<_> = requested.iter().map(entry).collect();
+        let bytes = history::write(&entries).unwrap();
+        let name = format!("{}_{}_0.parquet", requested[0], requested[requested.len() - 1]);
+        memory.replace(&format!("{DIR}/{name}"), &bytes).unwrap();
+        HistoryFile { file_name: name, file_len: bytes.len() as u64 }
+    }
+
+    fn manifest(memory: &Memory, version: u32, files: Vec<HistoryFile>) {
+        memory.replace(&format!("{DIR}/manifest_{version}"), &Manifest { files }.encode()).unwrap();
+    }
+
+    fn requested(memory: &Memory, instants: impl RangeBounds<String>) -> Result<Vec<String>> {
+        let config = TableConfig::load(memory)?;
+        let found = archived(memory, &config, Columns::Times, &instants)?;
+        Ok(found.into_iter().map(|entry| entry.requested).collect())
+    }
+
+    #[test]
+    fn nothing_archived_is_nothing() {
+        assert_eq!(requested(&table(), ..).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn the_manifest_of_the_version_file_counts() {
+        let memory = table();
+        let (old, new) = (file(&memory, &["100"]), file(&memory, &["200", "300"]));
+        manifest(&memory, 1, vec![old.clone()]);
+        manifest(&memory, 2, vec![old, new]);
+        memory.replace(&format!("{DIR}/_version_"), b"1").unwrap();
+        assert_eq!(requested(&memory, ..).unwrap(), ["100"]);
+        memory.replace(&format!("{DIR}/_version_"), b"2").unwrap();
+        assert_eq!(requested(&memory, ..).unwrap(), ["100", "200", "300"]);
+        assert_eq!(requested(&memory, "200".to_owned().."300".to_owned()).unwrap(), ["200"]);
+        assert_eq!(requested(&memory, .."200".to_owned()).unwrap(), ["100"]);
+    }
+
+    #[test]
+    fn an_action_that_was_archived_twice_is_one() {
+        let memory = table();
+        let files = vec![file(&memory, &["100", "200"]), file(&memory, &["200", "300"])];
+        manifest(&memory, 7, files);
+        memory.replace(&format!("{DIR}/_version_"), b"7").unwrap();
+        assert_eq!(requested(&memory, ..).unwrap(), ["100", "200", "300"]);
+    }
+
+    #[test]
+    fn files_that_cannot_hold_the_instants_are_left_alone() {
+        let memory = table();
+        let gone = HistoryFile { file_name: "100_200_0.parquet".to_owned(), file_len: 1 };
+        manifest(&memory, 1, vec![gone, file(&memory, &["300"])]);
+        memory.replace(&format!("{DIR}/_version_"), b"1").unwrap();
+        assert_eq!(requested(&memory, "250".to_owned()..).unwrap(), ["300"]);
+        let e = requested(&memory, ..).unwrap_err();
+        assert!(e.to_string().contains("100_200_0.parquet"), "{e}");
+    }
+}
