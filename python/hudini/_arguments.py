@@ -52,6 +52,14 @@ def instant_text(when: Any) -> str | None:
     raise TypeError(f"an instant is text, a datetime, a CommitResult or a row of history(), not {when!r}")
 
 
+def completion_text(when: Any) -> str | None:
+    """The same, where it counts when a write completed. The beginning of time is None."""
+    if when == "earliest":
+        return None
+    completed = when.get("completed") if isinstance(when, Mapping) else getattr(when, "completed", None)
+    return completed if isinstance(completed, str) else instant_text(when)
+
+
 def refuse(call: str, argument: str, *, given: bool) -> None:
     """Says that a documented argument is not there yet, rather than ignoring it."""
     if given:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from hudini import _core
-from hudini._arguments import instant_text, metadata_text, name_list, options_text, path_text, refuse
+from hudini._arguments import completion_text, instant_text, metadata_text, name_list, options_text, path_text, refuse
 from hudini.actions import CommitResult
 from hudini.data import Input, as_input, as_keys
 from hudini.errors import TableExists
@@ -242,7 +242,34 @@ class Table:
         refuse("read", "filter=", given=filter is not None)
         refuse("read", "memory_limit=", given=memory_limit is not None)
         names = None if columns is None else name_list(columns, "columns")
-        return Scan(self._core.scan(names, instant_text(as_of), mode, meta, limit, batch_size), self.path)
+        return Scan(self._core.scan(names, instant_text(as_of), None, mode, meta, limit, batch_size), self.path)
+
+    def incremental(
+        self,
+        start: Any = None,
+        end: Any = None,
+        columns: Sequence[str] | None = None,
+        filter: str | Sequence[Any] | None = None,
+    ) -> Scan:
+        """The rows that were written after `start` and up to `end`, as they stood at the end of that range.
+
+        Each row comes once, with its newest values of the range; rows deleted by then are not among them. What counts
+        is when a write completed (in tables of version 6: when it was requested). If files that the answer needs were
+        cleaned away, that is an `InstantCleaned` error.
+
+        Args:
+            start: exclusive; a time as in `read(as_of=...)`, a `CommitResult` or a row of `history()`. None, `"000"`
+                and `"earliest"` are the beginning.
+            end: inclusive; None is now.
+            columns: only these, in this order.
+
+        >>> last = table.history(limit=1)[0]
+        >>> table.incremental(start=last).to_arrow()  # nothing, until somebody writes again
+        """
+        refuse("incremental", "filter=", given=filter is not None)
+        names = None if columns is None else name_list(columns, "columns")
+        window = (completion_text(start), completion_text(end))
+        return Scan(self._core.scan(names, None, window, "snapshot", True, None, None), self.path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.read().__arrow_c_stream__(requested_schema)
@@ -354,7 +381,6 @@ class Inspect:
     def timeline(self, archived: bool = False) -> Rows:
         """The actions of the active timeline, oldest first: requested, completed, action, state, operation.
 
-        With `archived` those of the history too. Archives of table version 6 may not know when an action completed; its
-        requested time stands in.
+        With `archived` those of the history too. Table version 6 knows no completion times; requested times stand in.
         """
         return Rows(self._table._core.timeline(archived), _TIMELINE)

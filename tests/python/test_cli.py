@@ -16,7 +16,7 @@ import pytest
 import hudini
 
 ROWS = [{"id": f"k{n}", "ts": n, "note": None if n == 1 else f"note, {n}"} for n in range(3)]
-VERBS = ["describe", "history", "timeline", "schema", "properties", "read", "head", "count", "demo"]
+VERBS = ["describe", "history", "timeline", "schema", "properties", "read", "head", "count", "incremental", "demo"]
 VERBS += ["log", "hfile", "instant"]
 
 
@@ -166,6 +166,12 @@ def test_a_closed_pipe_is_no_error(path: str, form: list[str]) -> None:
     assert process.returncode == 0
     assert b"Traceback" not in errors
     assert b"Broken pipe" not in errors
+
+
+def test_incremental(path: str) -> None:
+    completed = [row["completed"] for row in json.loads(run("history", path, "--json")[0])]
+    assert run("incremental", path, "--start", max(completed), "--csv")[0].strip().count("\n") == 0
+    assert run("incremental", path, "--columns", "id", "--csv")[0].split() == ["id", "k0", "k1", "k2"]
 
 
 def test_help_and_version() -> None:

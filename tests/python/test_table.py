@@ -254,11 +254,30 @@ def test_write_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     assert not hudini.is_table(tmp_path / "t")
 
 
+def test_incremental(table: hudini.Table) -> None:
+    first = table.upsert([trip("a", 1), trip("b", 1)])
+    second = table.upsert([trip("a", 2), trip("c", 1)])
+
+    def ids(start: Any = None, end: Any = None) -> list[str]:
+        return sorted(table.incremental(start, end, columns=["id"]).to_arrow()["id"].to_pylist())
+
+    assert ids() == ids("000") == ids("earliest") == ["a", "b", "c"]
+    assert ids(first) == ids(table.history()[1]) == ids(first.completed, second) == ["a", "c"]
+    assert ids(end=first) == ["a", "b"]
+    assert ids(second) == []
+    scan = table.incremental(first)
+    table.upsert([trip("d", 1)])
+    assert scan.count() == 2
+    assert scan.schema.names[0] == "_hoodie_commit_time"
+    assert [row["id"] for split in scan.splits() for batch in hudini.read_split(split) for row in batch.to_pylist()]
+
+
 @pytest.mark.parametrize(
     ("call", "name"),
     [
         (lambda t: t.read(filter="id = 'a'"), "filter="),
         (lambda t: t.read(memory_limit=1), "memory_limit="),
+        (lambda t: t.incremental(filter="id = 'a'"), "filter="),
         (lambda t: t.upsert([], schema_mode="strict"), "schema_mode="),
         (lambda t: t.upsert([], idempotency_key="k"), "idempotency_key="),
         (lambda t: t.bulk_insert([], sort_by="id"), "sort_by="),

@@ -83,6 +83,22 @@ def test_time_travel(spark: SparkSession, table: hudini.Table) -> None:
     assert hs.read(spark, table.path, as_of=first).count() == 200
 
 
+def test_incremental(spark: SparkSession, table: hudini.Table) -> None:
+    last, first = table.history()
+    options = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.read.begin.instanttime": first["completed"],
+        "hoodie.datasource.read.end.instanttime": last["completed"],
+    }
+    frame = load(spark, table, **options)
+    expected = table.incremental(first, last).to_arrow()
+    assert expected.num_rows == 200
+    assert difference(in_utc(arrow(frame)), expected) is None
+    assert hs.incremental(spark, table.path, start=last).count() == 0
+    helped = hs.incremental(spark, table.path, end=first, columns=["id"])
+    assert (helped.columns, helped.count()) == (["id"], 200)
+
+
 def test_read_optimized(spark: SparkSession, table: hudini.Table) -> None:
     frame = load(spark, table, **{"hoodie.datasource.query.type": "read_optimized"})
     expected = table.read(mode="read_optimized").to_arrow()
@@ -135,7 +151,15 @@ def test_nested_types_and_instants_before_1970(spark: SparkSession, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"hoodie.datasource.query.type": "incremental"}, "HUDINI-201"),
+        ({"hoodie.datasource.query.type": "incremental"}, "begin.instanttime"),
+        (
+            {
+                "hoodie.datasource.query.type": "incremental",
+                "hoodie.datasource.read.begin.instanttime": "000",
+                "hoodie.datasource.query.incremental.format": "cdc",
+            },
+            "HUDINI-201",
+        ),
         ({"hoodie.bogus.key": "1"}, "hoodie.bogus.key"),
         ({"as.of.instant": "not a time"}, "not a time"),
     ],

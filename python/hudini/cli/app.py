@@ -41,6 +41,7 @@ for command in (
     rows.read,
     rows.head,
     rows.count,
+    rows.incremental,
     files.log,
     files.hfile,
     files.instant,

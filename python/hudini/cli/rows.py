@@ -1,4 +1,4 @@
-"""Verbs that read rows: read, head, count."""
+"""Verbs that read rows: read, head, count, incremental."""
 
 from __future__ import annotations
 
@@ -76,12 +76,32 @@ def count(
         print(total, flush=True)
 
 
+def incremental(
+    table: Where,
+    start: Annotated[
+        str | None, typer.Option("--start", help="Only writes that completed later: an instant or an ISO time.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--end", help="Only writes that completed by then.")] = None,
+    columns: Columns = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """The rows that were written in a range of time, as they stood at its end."""
+    form = Form(json, csv, arrow)
+    _show(opened(table, storage).incremental(start, end, columns=_names(columns)), form)
+
+
+def _names(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
 def _scan(
     table: hudini.Table, columns: str | None, as_of: str | None, mode: Mode, meta: bool, limit: int | None
 ) -> hudini.Scan:
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
     chosen: Any = mode.value
-    return table.read(columns=names, as_of=as_of, mode=chosen, meta=meta, limit=limit)
+    return table.read(columns=_names(columns), as_of=as_of, mode=chosen, meta=meta, limit=limit)
 
 
 def _show(scan: hudini.Scan, form: Form) -> None:

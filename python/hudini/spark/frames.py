@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from pyspark.sql import types as st
 
 from hudini import _core
-from hudini._arguments import instant_text, name_list, options_text, refuse
+from hudini._arguments import completion_text, instant_text, name_list, options_text, refuse
 from hudini.errors import HudiniError, SchemaMismatch
 from hudini.spark.batches import arrow_schema, conform
-from hudini.spark.source import AS_OF, COLUMNS, META, QUERY_TYPE
+from hudini.spark.source import AS_OF, BEGIN, COLUMNS, END, META, QUERY_TYPE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +48,25 @@ def read(
     when = instant_text(as_of)
     if when is not None:
         given[AS_OF] = when
+    return spark.read.format("hudini").options(**given).load(path)
+
+
+def incremental(
+    spark: SparkSession,
+    path: str,
+    start: Any = None,
+    end: Any = None,
+    *,
+    columns: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """The rows that were written after `start` and up to `end`, as `Table.incremental` has them, as a DataFrame."""
+    given = options_text(options) | {QUERY_TYPE: "incremental", BEGIN: completion_text(start) or "000"}
+    until = completion_text(end)
+    if until is not None:
+        given[END] = until
+    if columns is not None:
+        given[COLUMNS] = json.dumps(name_list(columns, "columns"))
     return spark.read.format("hudini").options(**given).load(path)
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 PATH = "path"
 AS_OF = "as.of.instant"
 QUERY_TYPE = "hoodie.datasource.query.type"
+BEGIN = "hoodie.datasource.read.begin.instanttime"
+END = "hoodie.datasource.read.end.instanttime"
+INCREMENTAL_FORMAT = "hoodie.datasource.query.incremental.format"
 # How `hudini.spark.read` says what Spark's reader has no words for.
 COLUMNS = "hudini.read.columns"
 META = "hudini.read.meta"
@@ -31,8 +34,9 @@ META = "hudini.read.meta"
 class DefaultSource(DataSource):
     """Apache Hudi tables, without a JVM bundle.
 
-    Options: `path` (what `load` is given), `as.of.instant`, `hoodie.datasource.query.type` (`snapshot` or
-    `read_optimized`) and the other `hoodie.*` read options.
+    Options: `path` (what `load` is given), `as.of.instant`, `hoodie.datasource.query.type` (`snapshot`,
+    `read_optimized`, or `incremental` with `hoodie.datasource.read.begin.instanttime` and perhaps
+    `hoodie.datasource.read.end.instanttime`) and the other `hoodie.*` read options.
 
     >>> spark.read.format("hudini").option("as.of.instant", "2026-11-21").load(path)
     """
@@ -84,12 +88,25 @@ class DefaultSource(DataSource):
             raise InvalidOption("the option path is missing", hint='spark.read.format("hudini").load(path)')
         as_of = rest.pop(AS_OF, None)
         query_type = rest.pop(QUERY_TYPE, "snapshot").lower()
+        if query_type == "incremental":
+            return _incremental(path, rest)
         if query_type not in ("snapshot", "read_optimized"):
             raise UnsupportedFeature(f"{QUERY_TYPE}={query_type} is not supported by this version of hudini")
         columns = json.loads(rest.pop(COLUMNS, "null"))
         meta = rest.pop(META, "true") == "true"
         mode: Any = query_type
         return hudini.open(path, options=rest).read(columns=columns, as_of=as_of, mode=mode, meta=meta)
+
+
+def _incremental(path: str, options: dict[str, str]) -> hudini.Scan:
+    start, end = options.pop(BEGIN, None), options.pop(END, None)
+    if start is None:
+        raise InvalidOption(f"an incremental read needs the option {BEGIN}", hint='"000" is the beginning')
+    form = options.pop(INCREMENTAL_FORMAT, "latest_state")
+    if form.lower() != "latest_state":
+        raise UnsupportedFeature(f"{INCREMENTAL_FORMAT}={form} is not supported by this version of hudini")
+    columns = json.loads(options.pop(COLUMNS, "null"))
+    return hudini.open(path, options=options).incremental(start, end, columns=columns)
 
 
 class SplitPartition(InputPartition):

@@ -6,7 +6,7 @@ use arrow_array::RecordBatchReader;
 use hudini_table::config::Wishes;
 use hudini_table::context::Context;
 use hudini_table::options::{QueryType, TableType};
-use hudini_table::scan::{self, ScanRequest};
+use hudini_table::scan::{self, ScanRequest, Window};
 use hudini_table::write::{self, WriteRequest};
 use hudini_table::{Error, ErrorKind, Location, options};
 use pyo3::prelude::*;
@@ -161,6 +161,7 @@ impl Table {
         py: Python<'_>,
         columns: Option<Vec<String>>,
         as_of: Option<String>,
+        window: Option<(Option<String>, Option<String>)>,
         mode: String,
         meta: bool,
         limit: Option<usize>,
@@ -168,7 +169,8 @@ impl Table {
     ) -> PyResult<Scan> {
         released(py, || {
             let mode: QueryType = options::QUERY_TYPE.read(&mode)?;
-            let request = ScanRequest { columns, as_of, mode, meta, limit, batch_size };
+            let window = window.map(|(start, end)| Window { start, end });
+            let request = ScanRequest { columns, as_of, window, mode, meta, limit, batch_size };
             Ok(Scan { inner: scan::Scan::plan(&self.inner, request)? })
         })
     }

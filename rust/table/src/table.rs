@@ -11,7 +11,7 @@ use crate::config::{self, NewTable, TableConfig};
 use crate::context::{Context, SystemIds};
 use crate::options::Options;
 use crate::storage::{self, Storage};
-use crate::timeline::{self, Snapshot, Timeline};
+use crate::timeline::{self, Snapshot, Timeline, Until};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a table is, in a form that travels to other processes.
@@ -95,7 +95,7 @@ impl Table {
     pub fn snapshot(&self, as_of: Option<&str>) -> Result<Snapshot> {
         let config = self.config()?;
         let timeline = Timeline::load(self.storage.as_ref(), &config)?;
-        Snapshot::pin(self.storage.as_ref(), &config, &timeline, as_of)
+        Snapshot::pin(self.storage.as_ref(), &config, &timeline, as_of.map_or(Until::Now, Until::Requested))
     }
 
     /// The columns of the table's rows, without the meta columns.

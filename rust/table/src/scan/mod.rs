@@ -3,6 +3,7 @@
 //! A scan is pinned when it is made and can be read again and again. A split is a file slice with all that a process
 //! elsewhere needs to read it.
 
+mod incremental;
 mod moment;
 mod parallel;
 mod split;
@@ -18,10 +19,11 @@ use crate::config::TableConfig;
 use crate::merge::MergeRule;
 use crate::options::{MergeMode, QueryType};
 use crate::table::Table;
-use crate::timeline::{Snapshot, Timeline, arrow_schema};
+use crate::timeline::{Snapshot, Timeline, Until, arrow_schema};
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
+pub use incremental::Window;
 pub use split::{Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
@@ -33,6 +35,8 @@ pub struct ScanRequest {
     pub columns: Option<Vec<String>>,
     /// An instant, or a date and time in the table's zone.
     pub as_of: Option<String>,
+    /// Only what was written in a range: of instants, or of dates and times in the table's zone.
+    pub window: Option<Window>,
     pub mode: QueryType,
     /// Whether the meta columns come first.
     pub meta: bool,
@@ -42,7 +46,15 @@ pub struct ScanRequest {
 
 impl Default for ScanRequest {
     fn default() -> Self {
-        Self { columns: None, as_of: None, mode: QueryType::Snapshot, meta: true, limit: None, batch_size: None }
+        Self {
+            columns: None,
+            as_of: None,
+            window: None,
+            mode: QueryType::Snapshot,
+            meta: true,
+            limit: None,
+            batch_size: None,
+        }
     }
 }
 
@@ -51,11 +63,19 @@ impl Default for ScanRequest {
 pub struct Scan {
     table: Table,
     request: ScanRequest,
-    snapshot: Snapshot,
-    /// Listed once: files that vanish later are missed, not overlooked.
-    slices: Arc<Vec<FileSlice>>,
+    pinned: Arc<Pinned>,
     schema: SchemaRef,
     rule: MergeRule,
+}
+
+/// What a scan reads: a state of the table, and what of it.
+#[derive(Debug)]
+struct Pinned {
+    snapshot: Snapshot,
+    /// Listed once: files that vanish later are missed, not overlooked.
+    slices: Vec<FileSlice>,
+    /// The rows of only these commits, by requested time.
+    commits: Option<BTreeSet<String>>,
 }
 
 /// What a scan is going to do.
@@ -80,13 +100,10 @@ impl Scan {
     pub fn plan(table: &Table, request: ScanRequest) -> Result<Self> {
         let config = table.config()?;
         config.check_readable()?;
-        let as_of = request.as_of.as_deref().map(|text| moment::parse(text, zone_of(table, &config))).transpose()?;
-        let timeline = timeline_back_to(table, &config, as_of.as_deref())?;
-        let snapshot = Snapshot::pin(table.storage.as_ref(), &config, &timeline, as_of.as_deref())?;
-        let schema = Arc::new(output_schema(&snapshot, &request)?);
+        let pinned = Arc::new(pin(table, &config, &request)?);
+        let schema = Arc::new(output_schema(&pinned.snapshot, &request)?);
         let rule = rule(&config)?;
-        let slices = Arc::new(slices(table, &config, &snapshot, request.mode)?);
-        Ok(Self { table: table.clone(), request, snapshot, slices, schema, rule })
+        Ok(Self { table: table.clone(), request, pinned, schema, rule })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -95,7 +112,7 @@ impl Scan {
 
     /// The newest instant that the scan sees.
     pub fn instant(&self) -> Option<&str> {
-        self.snapshot.newest()
+        self.pinned.snapshot.newest()
     }
 
     /// What to read, in parts of about `target_bytes`; without a target, a part for each file slice. A slice is never
@@ -103,7 +120,7 @@ impl Scan {
     pub fn splits(&self, target_bytes: Option<u64>) -> Vec<Split> {
         let mut parts: Vec<Vec<FileSlice>> = Vec::new();
         let mut filled = 0;
-        for slice in self.slices.iter().cloned() {
+        for slice in self.pinned.slices.iter().cloned() {
             let bytes = slice.bytes();
             match parts.last_mut() {
                 Some(part) if target_bytes.is_some_and(|target| filled + bytes <= target) => part.push(slice),
@@ -120,7 +137,8 @@ impl Scan {
     fn split(&self, slices: Vec<FileSlice>) -> Split {
         Split {
             location: self.table.location.clone(),
-            snapshot: self.snapshot.clone(),
+            snapshot: self.pinned.snapshot.clone(),
+            commits: self.pinned.commits.clone(),
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
             rule: self.rule.clone(),
             slices,
@@ -145,7 +163,7 @@ impl Scan {
     }
 
     pub fn explain(&self) -> Result<Explanation> {
-        let slices = &self.slices;
+        let slices = &self.pinned.slices;
         let partitions: BTreeSet<_> = slices.iter().map(|s| &s.partition).collect();
         let bases = || slices.iter().filter_map(|s| s.base.as_ref());
         let logs = || slices.iter().flat_map(|s| &s.logs);
@@ -170,13 +188,26 @@ impl Scan {
     }
 }
 
-fn slices(table: &Table, config: &TableConfig, snapshot: &Snapshot, mode: QueryType) -> Result<Vec<FileSlice>> {
-    let mut slices = view::all_slices(table.storage.as_ref(), config, snapshot)?;
-    if mode == QueryType::ReadOptimized {
+fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pinned> {
+    let storage = table.storage.as_ref();
+    let moment = |text: &str| moment::parse(text, zone_of(table, config));
+    let as_of = request.as_of.as_deref().map(moment).transpose()?;
+    if let Some(Window { start, end }) = &request.window {
+        if as_of.is_some() || request.mode != QueryType::Snapshot {
+            return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
+        }
+        let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
+        return incremental::pin(storage, config, &Window { start: start?, end: end? });
+    }
+    let timeline = timeline_back_to(table, config, as_of.as_deref())?;
+    let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
+    let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    let mut slices = view::all_slices(storage, config, &snapshot)?;
+    if request.mode == QueryType::ReadOptimized {
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
-    Ok(slices)
+    Ok(Pinned { snapshot, slices, commits: None })
 }
 
 /// The active timeline, or with the history if that is asked for. Time travel before the first commit is a mistake, not an

@@ -1,9 +1,12 @@
 //! One split: some file slices, read and merged, in the columns that are wanted.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +27,8 @@ pub struct Split {
     pub(super) columns: Vec<String>,
     pub(super) rule: MergeRule,
     pub(super) slices: Vec<FileSlice>,
+    /// The rows of only these commits, by requested time.
+    pub(super) commits: Option<BTreeSet<String>>,
 }
 
 impl BytesForm for Split {
@@ -71,11 +76,23 @@ impl Split {
         output: &SchemaRef,
         batch_size: usize,
     ) -> Result<Batches> {
+        let rows = self.all_rows(storage, slice, output, batch_size)?;
+        let Some(commits) = self.commits.clone() else { return Ok(rows) };
+        Ok(Box::new(rows.map(move |batch| batch.and_then(|rows| of_commits(&rows, &commits)))))
+    }
+
+    fn all_rows(
+        &self,
+        storage: &Arc<dyn Storage>,
+        slice: &FileSlice,
+        output: &SchemaRef,
+        batch_size: usize,
+    ) -> Result<Batches> {
+        // What merging and choosing need comes along, and is dropped behind them.
+        let needed = self.needed(output, !slice.logs.is_empty())?;
         if slice.logs.is_empty() {
-            return self.base_rows(storage, slice, output, batch_size);
+            return self.base_rows(storage, slice, &needed, batch_size);
         }
-        // What merging needs comes along, and is dropped behind it.
-        let needed = self.merge_schema(output)?;
         let (changes, _) = merge::read_logs(storage, &self.snapshot, slice, &needed, &self.rule)?;
         let base = self.base_rows(storage, slice, &needed, batch_size)?;
         let merged = SliceMerge::new(base, changes, batch_size);
@@ -95,12 +112,19 @@ impl Split {
         base_file::read(storage, &path, schema, &names, batch_size)
     }
 
-    /// The wanted columns, the record key, ordering fields, and what marks a row as deleted.
-    fn merge_schema(&self, output: &Schema) -> Result<SchemaRef> {
+    /// The wanted columns; the commit time where it decides; and to merge, the record key, ordering fields, and what marks
+    /// a row as deleted.
+    fn needed(&self, output: &SchemaRef, merged: bool) -> Result<SchemaRef> {
+        if !merged && self.commits.is_none() {
+            return Ok(Arc::clone(output));
+        }
         let all = self.all_columns()?;
-        let also = |name: &str| name == meta::RECORD_KEY || name == meta::IS_DELETED;
+        let merges =
+            |name: &String| name == meta::RECORD_KEY || name == meta::IS_DELETED || self.rule.ordering.contains(name);
+        let chooses = |name: &String| name == meta::COMMIT_TIME && self.commits.is_some();
         let needed = all.fields().iter().filter(|f| {
-            also(f.name()) || self.rule.ordering.contains(f.name()) || output.field_with_name(f.name()).is_ok()
+            let name = f.name();
+            chooses(name) || (merged && merges(name)) || output.field_with_name(name).is_ok()
         });
         Ok(Arc::new(Schema::new(needed.cloned().collect::<Vec<_>>())))
     }
@@ -125,6 +149,15 @@ impl Iterator for SplitReader {
         let batch = self.rows.next()?;
         Some(batch.and_then(|rows| project(&rows, &self.output)))
     }
+}
+
+/// The rows that these commits wrote.
+fn of_commits(rows: &RecordBatch, commits: &BTreeSet<String>) -> Result<RecordBatch> {
+    let times = rows.column_by_name(meta::COMMIT_TIME).and_then(|times| times.as_string_opt::<i32>());
+    let times = times.ok_or_else(|| Error::internal("the commit times were not read"))?;
+    let chosen =
+        BooleanArray::from_iter(times.iter().map(|time| Some(time.is_some_and(|time| commits.contains(time)))));
+    Ok(filter_record_batch(rows, &chosen)?)
 }
 
 fn project(rows: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {

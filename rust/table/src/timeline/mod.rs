@@ -11,7 +11,7 @@ mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hudini_format::action::{CleanMetadata, CommitMetadata};
+use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan};
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 pub use evolution::Evolution;
 pub(crate) use history::CompletionTimes;
 pub(crate) use snapshot::arrow_schema;
-pub use snapshot::{PendingCompaction, Snapshot};
+pub use snapshot::{PendingCompaction, Snapshot, Until};
 pub use times::{completion_time, new_time};
 pub use transitions::{complete, inflight_exists, remove_pending, request, to_inflight};
 
@@ -46,13 +46,14 @@ impl Instant {
         self.state == State::Completed
     }
 
-    /// A completed action of the history. Its completion time is unknown to some archives of layout 1, whose requested
-    /// time counts in any case.
-    fn of_history(entry: Archived) -> Result<Self> {
+    /// A completed action of the history.
+    fn of_history(entry: Archived, layout: Layout) -> Result<Self> {
+        // Of layout 1 some archives know when an action completed; what counts is the requested time, as on its timeline.
+        let completed = entry.completed.clone().filter(|_| layout == Layout::Two);
         let action = entry.action.ok_or_else(|| Error::internal("archived actions were read without their names"))?;
         Ok(Self {
             requested: entry.requested.clone(),
-            completed: Some(entry.completed.clone().unwrap_or_else(|| entry.requested.clone())),
+            completed: Some(completed.unwrap_or_else(|| entry.requested.clone())),
             action,
             state: State::Completed,
             files: Vec::new(),
@@ -84,13 +85,23 @@ impl Timeline {
         Ok(Self { instants: instants_of(names, config.layout), layout: config.layout, dir })
     }
 
+    /// Adds what is archived, if any of it completed after that time.
+    pub fn with_history_after(self, storage: &dyn Storage, config: &TableConfig, time: &str) -> Result<Self> {
+        let times = history::archived(storage, config, Columns::Times, &..)?;
+        let completed = |entry: &Archived| match (&entry.completed, config.layout) {
+            (Some(completed), Layout::Two) => completed.as_str() > time,
+            _ => entry.requested.as_str() > time,
+        };
+        if times.iter().any(completed) { self.with_history(storage, config) } else { Ok(self) }
+    }
+
     /// Adds what is archived.
     pub fn with_history(mut self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
         // Archiving writes the history before it deletes, so an action may be in both.
         let active = self.instants.iter().map(|i| (i.requested.clone(), i.action.completes_as()));
         let active: BTreeSet<_> = active.collect();
         for entry in history::archived(storage, config, Columns::All, &..)? {
-            let instant = Instant::of_history(entry)?;
+            let instant = Instant::of_history(entry, config.layout)?;
             if !active.contains(&(instant.requested.clone(), instant.action.completes_as())) {
                 self.instants.push(instant);
             }
@@ -139,6 +150,18 @@ impl Timeline {
     pub fn requested_bytes(&self, storage: &dyn Storage, instant: &Instant) -> Result<bytes::Bytes> {
         let file = instant.files.iter().find(|f| f.ends_with(".requested"));
         self.read(storage, instant, file.map(String::as_str))
+    }
+
+    /// The plan of a compaction, pending or completed; `None` of any other action.
+    pub fn compaction_plan(&self, storage: &dyn Storage, instant: &Instant) -> Result<Option<CompactionPlan>> {
+        let planned = instant.files.iter().find(|name| name.ends_with(".compaction.requested"));
+        let bytes = match (&instant.archived, planned) {
+            // In the history a compaction is a commit, and no other commit has a plan.
+            (Some(entry), _) if instant.action == Action::Commit => entry.plan.clone().map(bytes::Bytes::from),
+            (_, Some(file)) => Some(self.read(storage, instant, Some(file))?),
+            _ => None,
+        };
+        bytes.map(|bytes| CompactionPlan::decode(&bytes)).transpose().map_err(|e| e.at_instant(&instant.requested))
     }
 
     fn read(&self, storage: &dyn Storage, instant: &Instant, file: Option<&str>) -> Result<bytes::Bytes> {

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hudini_format::action::CompactionPlan;
 use hudini_format::instant::{Action, Layout};
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
-use super::{Evolution, Timeline};
+use super::{Evolution, Instant, Timeline};
 use crate::config::{TableConfig, keys};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
@@ -41,15 +40,43 @@ pub struct Snapshot {
     pub logs_named_by_slice: bool,
 }
 
+/// How much of the past a snapshot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until<'a> {
+    /// What has completed by now.
+    Now,
+    /// Time travel: what was requested up to then.
+    Requested(&'a str),
+    /// The end of an incremental range: what had completed by then, in the schema of now.
+    Completed(&'a str),
+}
+
+impl Until<'_> {
+    fn sees(self, instant: &Instant) -> bool {
+        match self {
+            Self::Now => true,
+            Self::Requested(time) => instant.requested.as_str() <= time,
+            Self::Completed(time) => instant.completed.as_deref().is_some_and(|completed| completed <= time),
+        }
+    }
+
+    /// Whether that action, a compaction or not, was planned by then and had not completed.
+    fn sees_pending(self, instant: &Instant) -> bool {
+        match self {
+            Self::Now => !instant.is_completed(),
+            Self::Requested(time) => !instant.is_completed() && instant.requested.as_str() <= time,
+            Self::Completed(time) => instant.requested.as_str() <= time && !self.sees(instant),
+        }
+    }
+}
+
 impl Snapshot {
-    /// Pins what has completed by now, or, with `as_of`, what had been requested up to that time.
-    pub fn pin(storage: &dyn Storage, config: &TableConfig, timeline: &Timeline, as_of: Option<&str>) -> Result<Self> {
-        if let Some(as_of) = as_of {
+    pub fn pin(storage: &dyn Storage, config: &TableConfig, timeline: &Timeline, until: Until<'_>) -> Result<Self> {
+        if let Until::Requested(as_of) = until {
             check_settled(timeline, as_of)?;
             check_not_cleaned(storage, timeline, as_of)?;
         }
-        let seen = |requested: &str| as_of.is_none_or(|t| requested <= t);
-        let commits: Vec<_> = timeline.commits().filter(|i| seen(&i.requested)).collect();
+        let commits: Vec<_> = timeline.commits().filter(|i| until.sees(i)).collect();
         let mut snapshot = Self {
             completed: commits.iter().map(|i| (i.requested.clone(), i.completed.clone().unwrap_or_default())).collect(),
             start: timeline.instants.iter().find(|i| i.action.writes_data()).map(|i| i.requested.clone()),
@@ -65,9 +92,8 @@ impl Snapshot {
                 snapshot.replaced.extend(ids.into_iter().map(|id| (partition.clone(), id)));
             }
         }
-        for instant in timeline.pending().filter(|i| i.action == Action::Compaction && seen(&i.requested)) {
-            let plan = CompactionPlan::decode(&timeline.requested_bytes(storage, instant)?)
-                .map_err(|e| e.at_instant(&instant.requested))?;
+        for instant in timeline.instants.iter().filter(|i| until.sees_pending(i)) {
+            let Some(plan) = timeline.compaction_plan(storage, instant)? else { continue };
             for operation in plan.operations.unwrap_or_default() {
                 snapshot.pending_compactions.insert(PendingCompaction {
                     partition: operation.partition_path.unwrap_or_default(),
@@ -76,7 +102,13 @@ impl Snapshot {
                 });
             }
         }
-        snapshot.take_schema(storage, config, timeline, &commits)?;
+        match until {
+            Until::Now | Until::Requested(_) => snapshot.take_schema(storage, config, timeline, &commits)?,
+            Until::Completed(_) => {
+                let newest = Self::pin(storage, config, timeline, Until::Now)?;
+                (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
+            }
+        }
         Ok(snapshot)
     }
 
@@ -86,7 +118,7 @@ impl Snapshot {
         storage: &dyn Storage,
         config: &TableConfig,
         timeline: &Timeline,
-        commits: &[&super::Instant],
+        commits: &[&Instant],
     ) -> Result<()> {
         for instant in commits.iter().rev() {
             let metadata = timeline.commit_metadata(storage, instant)?;

@@ -21,7 +21,7 @@ use crate::options::{self, Operation, Options};
 use crate::service;
 use crate::storage::{LockGuard, Storage};
 use crate::table::Table;
-use crate::timeline::{self, Snapshot, Timeline, arrow_schema};
+use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::view::FileSlice;
 use crate::{Error, ErrorKind, Result};
 
@@ -78,7 +78,7 @@ impl Action {
         service::recover(storage, &table.context, &options, &config)?;
         let found = Timeline::load(storage, &config)?;
         refuse_under_restore(&found)?;
-        let snapshot = Snapshot::pin(storage, &config, &found, None)?;
+        let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         refuse_column_ids(&snapshot)?;
         let schema = write_schema(&config, &snapshot)?;
         let columns = arrow_schema(&schema)?;
@@ -352,7 +352,7 @@ impl Action {
     }
 
     fn check_schema(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
-        let now = Snapshot::pin(self.storage(), config, found, None)?;
+        let now = Snapshot::pin(self.storage(), config, found, Until::Now)?;
         refuse_column_ids(&now)?;
         let now = now.schema;
         if now == self.snapshot.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(&self.columns)
