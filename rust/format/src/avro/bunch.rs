@@ -7,7 +7,7 @@
 use crate::{Error, Result};
 
 /// Rows of a bunch: enough to pay for the look-up of a step, few enough to stay in the first cache.
-pub(super) const MOST: usize = 64;
+pub(super) const MOST: usize = 32;
 
 /// A datum, among several, that is no row of the writer's schema.
 #[derive(Debug)]
