@@ -53,9 +53,7 @@ def instant_text(when: Any) -> str | None:
 
 
 def completion_text(when: Any) -> str | None:
-    """The same, where it counts when a write completed. The beginning of time is None."""
-    if when == "earliest":
-        return None
+    """The same, where it counts when a write completed."""
     completed = when.get("completed") if isinstance(when, Mapping) else getattr(when, "completed", None)
     return completed if isinstance(completed, str) else instant_text(when)
 

@@ -268,7 +268,7 @@ class Table:
         """
         refuse("incremental", "filter=", given=filter is not None)
         names = None if columns is None else name_list(columns, "columns")
-        window = (completion_text(start), completion_text(end))
+        window = (None if start == "earliest" else completion_text(start), completion_text(end))
         return Scan(self._core.scan(names, None, window, "snapshot", True, None, None), self.path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

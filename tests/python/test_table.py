@@ -265,6 +265,8 @@ def test_incremental(table: hudini.Table) -> None:
     assert ids(first) == ids(table.history()[1]) == ids(first.completed, second) == ["a", "c"]
     assert ids(end=first) == ["a", "b"]
     assert ids(second) == []
+    with pytest.raises(hudini.InvalidOption, match="earliest"):
+        ids(end="earliest")
     scan = table.incremental(first)
     table.upsert([trip("d", 1)])
     assert scan.count() == 2

@@ -152,6 +152,7 @@ def test_nested_types_and_instants_before_1970(spark: SparkSession, tmp_path: Pa
     ("options", "what"),
     [
         ({"hoodie.datasource.query.type": "incremental"}, "begin.instanttime"),
+        ({"hoodie.datasource.query.type": "incremental", "as.of.instant": "2026"}, "as.of.instant"),
         (
             {
                 "hoodie.datasource.query.type": "incremental",

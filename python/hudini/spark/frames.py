@@ -61,7 +61,7 @@ def incremental(
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The rows that were written after `start` and up to `end`, as `Table.incremental` has them, as a DataFrame."""
-    given = options_text(options) | {QUERY_TYPE: "incremental", BEGIN: completion_text(start) or "000"}
+    given = options_text(options) | {QUERY_TYPE: "incremental", BEGIN: completion_text(start) or "earliest"}
     until = completion_text(end)
     if until is not None:
         given[END] = until

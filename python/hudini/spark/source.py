@@ -89,6 +89,8 @@ class DefaultSource(DataSource):
         as_of = rest.pop(AS_OF, None)
         query_type = rest.pop(QUERY_TYPE, "snapshot").lower()
         if query_type == "incremental":
+            if as_of is not None:
+                raise InvalidOption(f"an incremental read takes no {AS_OF}", hint=f"{END} ends its range")
             return _incremental(path, rest)
         if query_type not in ("snapshot", "read_optimized"):
             raise UnsupportedFeature(f"{QUERY_TYPE}={query_type} is not supported by this version of hudini")
@@ -106,6 +108,8 @@ def _incremental(path: str, options: dict[str, str]) -> hudini.Scan:
     if form.lower() != "latest_state":
         raise UnsupportedFeature(f"{INCREMENTAL_FORMAT}={form} is not supported by this version of hudini")
     columns = json.loads(options.pop(COLUMNS, "null"))
+    if options.pop(META, "true") != "true":
+        raise UnsupportedFeature("an incremental read without the meta columns: name the columns instead")
     return hudini.open(path, options=options).incremental(start, end, columns=columns)
 
 

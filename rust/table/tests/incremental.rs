@@ -102,6 +102,17 @@ fn a_file_that_was_cleaned_is_missed(#[values(TableType::CopyOnWrite, TableType:
 }
 
 #[test]
+fn a_base_file_is_missed_although_its_log_is_there() {
+    let (world, spec) = (World::new(Place::Memory), Spec::mor());
+    let table = spec.create(&world);
+    spec.upsert(&table, &[row("a", "A", 1, ""), row("b", "A", 1, "")]).unwrap();
+    let base = world.data_files();
+    let last = spec.upsert(&table, &[row("a", "A", 2, "")]).unwrap().completed.unwrap();
+    assert!(base.iter().all(|file| world.store.delete(file).unwrap()));
+    assert_eq!(found(&table, None, Some(&last)).unwrap_err().kind(), ErrorKind::InstantCleaned);
+}
+
+#[test]
 fn splits_carry_the_range() {
     use hudini_table::bytes_form::BytesForm;
     let (world, spec) = (World::new(Place::Memory), Spec::mor());

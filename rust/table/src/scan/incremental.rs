@@ -125,10 +125,11 @@ impl Written {
 
     /// A clean may have taken files of the range. What was written within it and not overwritten must be in the slice.
     fn check_all_there(&self, slice: Option<&FileSlice>, snapshot: &Snapshot) -> Result<()> {
-        let base_instant = slice.map_or("", |slice| slice.base_instant.as_str());
+        // Without a base file nothing was merged yet, and all logs are due.
+        let base_instant = slice.filter(|slice| slice.base.is_some()).map_or("", |slice| slice.base_instant.as_str());
         let has_log = |name: &str| slice.is_some_and(|slice| slice.logs.iter().any(|log| log.name == name));
         let is_due = |completed: &str, name: &str| match LogFileName::parse(name) {
-            Some(log) if snapshot.logs_named_by_slice => log.instant == base_instant || slice.is_none(),
+            Some(log) if snapshot.logs_named_by_slice => log.instant.as_str() >= base_instant,
             // A log for a clustering that has not completed is nobody's yet.
             Some(log) => completed >= base_instant && snapshot.is_committed(&log.instant),
             None => false,

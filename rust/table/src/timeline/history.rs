@@ -235,6 +235,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_completed_in_the_history_is_completed() {
+        use crate::timeline::Timeline;
+        let memory = table();
+        let archived = file(&memory, &["100"]);
+        manifest(&memory, 1, vec![archived]);
+        memory.replace(&format!("{DIR}/_version_"), b"1").unwrap();
+        for name in ["100.commit.requested", "100.inflight", "200.commit.requested"] {
+            memory.replace(&format!(".hoodie/timeline/{name}"), b"").unwrap();
+        }
+        let config = TableConfig::load(&memory).unwrap();
+        let timeline = Timeline::load(&memory, &config).unwrap().with_history(&memory, &config).unwrap();
+        let states: Vec<_> = timeline.instants.iter().map(|i| (i.requested.as_str(), i.is_completed())).collect();
+        assert_eq!(states, [("100", true), ("200", false)]);
+    }
+
+    #[test]
     fn an_action_that_was_archived_twice_is_one() {
         let memory = table();
         let files = vec![file(&memory, &["100", "200"]), file(&memory, &["200", "300"])];

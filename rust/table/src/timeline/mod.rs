@@ -54,7 +54,7 @@ impl Instant {
         Ok(Self {
             requested: entry.requested.clone(),
             completed: Some(completed.unwrap_or_else(|| entry.requested.clone())),
-            action,
+            action: action.completes_as(),
             state: State::Completed,
             files: Vec::new(),
             archived: Some(Box::new(entry)),
@@ -97,15 +97,14 @@ impl Timeline {
 
     /// Adds what is archived.
     pub fn with_history(mut self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
-        // Archiving writes the history before it deletes, so an action may be in both.
-        let active = self.instants.iter().map(|i| (i.requested.clone(), i.action.completes_as()));
-        let active: BTreeSet<_> = active.collect();
-        for entry in history::archived(storage, config, Columns::All, &..)? {
-            let instant = Instant::of_history(entry, config.layout)?;
-            if !active.contains(&(instant.requested.clone(), instant.action.completes_as())) {
-                self.instants.push(instant);
-            }
-        }
+        let key = |instant: &Instant| (instant.requested.clone(), instant.action.completes_as());
+        let archived = history::archived(storage, config, Columns::All, &..)?.into_iter();
+        let archived = archived.map(|entry| Instant::of_history(entry, config.layout)).collect::<Result<Vec<_>>>()?;
+        // Archiving writes the history before it deletes, state by state: what is completed there is completed.
+        let known: BTreeSet<_> = archived.iter().map(key).collect();
+        self.instants.retain(|instant| instant.is_completed() || !known.contains(&key(instant)));
+        let active: BTreeSet<_> = self.instants.iter().map(key).collect();
+        self.instants.extend(archived.into_iter().filter(|instant| !active.contains(&key(instant))));
         self.instants.sort_by(|a, b| a.requested.cmp(&b.requested));
         Ok(self)
     }

@@ -171,14 +171,23 @@ fn check_settled(timeline: &Timeline, as_of: &str) -> Result<()> {
 
 /// A state whose files a clean may have deleted would come out with rows missing.
 fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
-    let Some(clean) = timeline.completed().rfind(|i| i.action == Action::Clean) else { return Ok(()) };
-    let retained = timeline.clean_metadata(storage, clean)?.earliest_commit_to_retain;
-    if retained.as_str() <= as_of {
-        return Ok(());
+    let later = timeline.completed().rev().filter(|i| i.action == Action::Clean);
+    for (newer, clean) in later.enumerate() {
+        let metadata = timeline.clean_metadata(storage, clean)?;
+        // A clean that keeps a number of versions keeps no commit whole that is older than itself.
+        let retained = match metadata.earliest_commit_to_retain.as_str() {
+            "" if metadata.total_files_deleted == 0 => continue,
+            "" => clean.requested.clone(),
+            _ if newer > 0 => continue,
+            retained => retained.to_owned(),
+        };
+        if retained.as_str() > as_of {
+            return Err(Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
+                .at_instant(as_of)
+                .with_hint(format!("states from {retained} on are kept")));
+        }
     }
-    Err(Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
-        .at_instant(as_of)
-        .with_hint(format!("states from {retained} on are kept")))
+    Ok(())
 }
 
 /// The Arrow schema of the table's rows: user columns, without the meta columns.
