@@ -86,17 +86,16 @@ impl Touched {
 
     /// What the snapshot has of the files, but for groups that were replaced.
     fn slices(&self, storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
+        let found = view::slices_in(storage, config, snapshot, self.groups.keys())?.into_iter();
+        let mut found: BTreeMap<_, _> = found.map(|s| ((s.partition.clone(), s.file_id.clone()), s)).collect();
         let mut slices = Vec::new();
         for (partition, groups) in &self.groups {
-            let mut found: BTreeMap<_, _> = view::newest_slices(storage, config, snapshot, partition)?
-                .into_iter()
-                .map(|slice| (slice.file_id.clone(), slice))
-                .collect();
             for (id, written) in groups {
-                if snapshot.replaced.contains(&(partition.clone(), id.clone())) {
+                let group = (partition.clone(), id.clone());
+                if snapshot.replaced.contains(&group) {
                     continue;
                 }
-                let slice = found.remove(id);
+                let slice = found.remove(&group);
                 written.check_all_there(slice.as_ref(), snapshot).map_err(|e| e.at_path(partition))?;
                 slices.extend(slice.and_then(|slice| written.of_slice(slice)));
             }

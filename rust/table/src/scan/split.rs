@@ -66,22 +66,14 @@ impl Split {
             let opened = split.open_slice(&storage, &slice, &schema, batch_size);
             opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
         });
-        Ok(SplitReader { rows: Box::new(rows), output })
+        let rows: Batches = match self.commits.clone() {
+            None => Box::new(rows),
+            Some(commits) => Box::new(rows.map(move |batch| of_commits(&batch?, &commits))),
+        };
+        Ok(SplitReader { rows, output })
     }
 
     fn open_slice(
-        &self,
-        storage: &Arc<dyn Storage>,
-        slice: &FileSlice,
-        output: &SchemaRef,
-        batch_size: usize,
-    ) -> Result<Batches> {
-        let rows = self.all_rows(storage, slice, output, batch_size)?;
-        let Some(commits) = self.commits.clone() else { return Ok(rows) };
-        Ok(Box::new(rows.map(move |batch| batch.and_then(|rows| of_commits(&rows, &commits)))))
-    }
-
-    fn all_rows(
         &self,
         storage: &Arc<dyn Storage>,
         slice: &FileSlice,

@@ -116,10 +116,20 @@ fn refuse_other_formats(file: &BaseFileName, partition: &str, name: &str) -> Res
 
 /// The newest slices of all partitions.
 pub fn all_slices(storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
-    let mut slices = Vec::new();
+    slices_in(storage, config, snapshot, &partitions(storage, config)?)
+}
+
+/// The newest slices of some partitions.
+pub fn slices_in<'p>(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    snapshot: &Snapshot,
+    partitions: impl IntoIterator<Item = &'p String>,
+) -> Result<Vec<FileSlice>> {
     let archived = CompletionTimes::new(storage, config);
-    for partition in partitions(storage, config)? {
-        slices.extend(list(storage, snapshot, &archived, &partition)?);
+    let mut slices = Vec::new();
+    for partition in partitions {
+        slices.extend(list(storage, snapshot, &archived, partition)?);
     }
     Ok(slices)
 }
