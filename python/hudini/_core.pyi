@@ -91,13 +91,15 @@ class Table:
         columns: list[str] | None,
         as_of: str | None,
         window: tuple[str | None, str | None] | None,
+        changes: str | None,
         mode: str,
         meta: bool,
         limit: int | None,
         batch_size: int | None,
     ) -> Scan:
         """A question to the state of now or of `as_of`, or to what was written in a `window`: after the first time, up
-        to the second; `mode` is `"snapshot"` or `"read_optimized"`."""
+        to the second; with `changes`, `"struct"` or `"json"`, to what happened to rows there; `mode` is `"snapshot"` or
+        `"read_optimized"`."""
 
     def write(
         self, operation: str, data: _HasStream, options: dict[str, str], metadata: dict[str, str]

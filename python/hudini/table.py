@@ -242,7 +242,7 @@ class Table:
         refuse("read", "filter=", given=filter is not None)
         refuse("read", "memory_limit=", given=memory_limit is not None)
         names = None if columns is None else name_list(columns, "columns")
-        return Scan(self._core.scan(names, instant_text(as_of), None, mode, meta, limit, batch_size), self.path)
+        return Scan(self._core.scan(names, instant_text(as_of), None, None, mode, meta, limit, batch_size), self.path)
 
     def incremental(
         self,
@@ -268,8 +268,26 @@ class Table:
         """
         refuse("incremental", "filter=", given=filter is not None)
         names = None if columns is None else name_list(columns, "columns")
-        window = (None if start == "earliest" else completion_text(start), completion_text(end))
-        return Scan(self._core.scan(names, None, window, "snapshot", True, None, None), self.path)
+        return Scan(self._core.scan(names, None, _window(start, end), None, "snapshot", True, None, None), self.path)
+
+    def changes(self, start: Any = None, end: Any = None, images: Literal["struct", "json"] = "struct") -> Scan:
+        """What happened to rows after `start` and up to `end`: each insert, update and delete, with the row before and
+        after it.
+
+        The columns are `op` (`"i"`, `"u"` or `"d"`), `ts_ms` (instant of the write), `before` and `after`; an insert
+        has no `before`, a delete no `after`. Compaction and clustering change nothing. Tables with change data capture
+        (`hoodie.table.cdc.enabled`) keep a log of it; of others the files before and after each write are compared.
+        If some of these were cleaned away, that is an `InstantCleaned` error.
+
+        Args:
+            start: exclusive, as in `incremental`.
+            end: inclusive; None is now.
+            images: `"struct"` gives rows as structs of the table's columns; `"json"` as JSON text, as Apache Hudi does.
+
+        >>> table.changes(start=last).to_arrow()
+        """
+        core = self._core.scan(None, None, _window(start, end), images, "snapshot", True, None, None)
+        return Scan(core, self.path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.read().__arrow_c_stream__(requested_schema)
@@ -370,6 +388,10 @@ class Table:
         newest = self._core.history(1)
         state = f"at {newest[0]['instant']}" if newest else "empty"
         return f"Table({self.path}, {self.table_type}, version {self.version}, {state})"
+
+
+def _window(start: Any, end: Any) -> tuple[str | None, str | None]:
+    return None if start == "earliest" else completion_text(start), completion_text(end)
 
 
 class Inspect:

@@ -16,7 +16,19 @@ import pytest
 import hudini
 
 ROWS = [{"id": f"k{n}", "ts": n, "note": None if n == 1 else f"note, {n}"} for n in range(3)]
-VERBS = ["describe", "history", "timeline", "schema", "properties", "read", "head", "count", "incremental", "demo"]
+VERBS = [
+    "describe",
+    "history",
+    "timeline",
+    "schema",
+    "properties",
+    "read",
+    "head",
+    "count",
+    "incremental",
+    "changes",
+    "demo",
+]
 VERBS += ["log", "hfile", "instant"]
 
 
@@ -172,6 +184,13 @@ def test_incremental(path: str) -> None:
     completed = [row["completed"] for row in json.loads(run("history", path, "--json")[0])]
     assert run("incremental", path, "--start", max(completed), "--csv")[0].strip().count("\n") == 0
     assert run("incremental", path, "--columns", "id", "--csv")[0].split() == ["id", "k0", "k1", "k2"]
+
+
+def test_changes(path: str) -> None:
+    completed = [row["completed"] for row in json.loads(run("history", path, "--json")[0])]
+    assert json.loads(run("changes", path, "--start", max(completed), "--json")[0]) == []
+    rows = json.loads(run("changes", path, "--json")[0])
+    assert [(row["op"], row["before"], row["after"]["id"]) for row in rows] == [("i", None, f"k{n}") for n in range(3)]
 
 
 def test_help_and_version() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -272,6 +273,37 @@ def test_incremental(table: hudini.Table) -> None:
     assert scan.count() == 2
     assert scan.schema.names[0] == "_hoodie_commit_time"
     assert [row["id"] for split in scan.splits() for batch in hudini.read_split(split) for row in batch.to_pylist()]
+
+
+def test_changes(table: hudini.Table) -> None:
+    first = table.upsert([trip("a", 1), trip("b", 1)])
+    second = table.upsert([trip("a", 2), trip("c", 1)])
+    third = table.delete([{"id": "b", "city": "sf"}])
+
+    def told(start: Any = None, end: Any = None) -> list[tuple[Any, ...]]:
+        def ts(image: Any) -> Any:
+            return image and (image["id"], image["ts"])
+
+        rows = table.changes(start, end).to_arrow().to_pylist()
+        return [(row["op"], row["ts_ms"], ts(row["before"]), ts(row["after"])) for row in rows]
+
+    inserts = [("i", first.instant, None, ("a", 1)), ("i", first.instant, None, ("b", 1))]
+    updates = [("u", second.instant, ("a", 1), ("a", 2)), ("i", second.instant, None, ("c", 1))]
+    deletes = [("d", third.instant, ("b", 1), None)]
+    assert told() == told("000") == [*inserts, *updates, *deletes]
+    assert told(end=first) == inserts
+    assert told(first, second) == updates
+    assert told(second) == deletes
+    assert told(third) == []
+    scan = table.changes(first, images="json")
+    assert scan.schema.names == ["op", "ts_ms", "before", "after"]
+    texts = [row for split in scan.splits() for batch in hudini.read_split(split) for row in batch.to_pylist()]
+    assert json.loads(texts[-1]["before"])["_hoodie_record_key"] == "b"
+    assert texts[-1]["after"] is None
+    assert scan.count() == 3
+    assert scan.explain()["slices"] == 4
+    with pytest.raises(hudini.InvalidOption, match="images=xml"):
+        table.changes(images="xml")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,19 @@ def test_incremental(spark: SparkSession, table: hudini.Table) -> None:
     assert (helped.columns, helped.count()) == (["id"], 200)
 
 
+def test_changes(spark: SparkSession, table: hudini.Table) -> None:
+    last, first = table.history()
+    frame = hs.changes(spark, table.path, first, last)
+    assert difference(in_utc(arrow(frame)), table.changes(first, last).to_arrow()) is None
+    options = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.query.incremental.format": "cdc",
+        "hoodie.datasource.read.begin.instanttime": first["completed"],
+    }
+    texts = table.changes(first, images="json").to_arrow()
+    assert difference(arrow(load(spark, table, **options)), texts, ("before", "after")) is None
+
+
 def test_read_optimized(spark: SparkSession, table: hudini.Table) -> None:
     frame = load(spark, table, **{"hoodie.datasource.query.type": "read_optimized"})
     expected = table.read(mode="read_optimized").to_arrow()

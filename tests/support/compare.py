@@ -20,7 +20,7 @@ def difference(actual: pa.Table, expected: pa.Table, json_columns: Collection[st
     if set(actual.column_names) != set(expected.column_names) or len(actual.column_names) != len(expected.column_names):
         return f"columns {sorted(actual.column_names)}, expected {sorted(expected.column_names)}"
     names = expected.column_names
-    got, wanted = _multiset(actual, names, json_columns), _multiset(expected, names, json_columns)
+    got, wanted = multiset(actual, names, json_columns), multiset(expected, names, json_columns)
     if got == wanted:
         return None
     surplus, missing = got - wanted, wanted - got
@@ -34,7 +34,8 @@ def _first(rows: Counter[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], int]]:
     return sorted(rows.items(), key=repr)[:5]
 
 
-def _multiset(table: pa.Table, names: list[str], json_columns: Collection[str]) -> Counter[tuple[Any, ...]]:
+def multiset(table: pa.Table, names: list[str], json_columns: Collection[str] = ()) -> Counter[tuple[Any, ...]]:
+    """How often each row occurs."""
     columns = []
     for name in names:
         column = table.column(name)

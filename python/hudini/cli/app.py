@@ -42,6 +42,7 @@ for command in (
     rows.head,
     rows.count,
     rows.incremental,
+    rows.changes,
     files.log,
     files.hfile,
     files.instant,

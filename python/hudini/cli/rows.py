@@ -1,4 +1,4 @@
-"""Verbs that read rows: read, head, count, incremental."""
+"""Verbs that read rows: read, head, count, incremental, changes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ class Mode(str, Enum):
 Columns = Annotated[str | None, typer.Option("--columns", "-c", help="Only these columns, between commas.")]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
 ReadMode = Annotated[Mode, typer.Option("--mode", help="read_optimized leaves out what is not yet compacted.")]
+Start = Annotated[
+    str | None, typer.Option("--start", help="Only writes that completed later: an instant or an ISO time.")
+]
+End = Annotated[str | None, typer.Option("--end", help="Only writes that completed by then.")]
 Meta = Annotated[bool, typer.Option("--meta/--no-meta", help="With Hudi's own five columns, or without.")]
 
 
@@ -78,10 +82,8 @@ def count(
 
 def incremental(
     table: Where,
-    start: Annotated[
-        str | None, typer.Option("--start", help="Only writes that completed later: an instant or an ISO time.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--end", help="Only writes that completed by then.")] = None,
+    start: Start = None,
+    end: End = None,
     columns: Columns = None,
     storage: Storage = None,
     json: Json = False,
@@ -91,6 +93,20 @@ def incremental(
     """The rows that were written in a range of time, as they stood at its end."""
     form = Form(json, csv, arrow)
     _show(opened(table, storage).incremental(start, end, columns=_names(columns)), form)
+
+
+def changes(
+    table: Where,
+    start: Start = None,
+    end: End = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """What happened to rows in a range of time: inserts (i), updates (u) and deletes (d), before and after."""
+    form = Form(json, csv, arrow)
+    _show(opened(table, storage).changes(start, end), form)
 
 
 def _names(columns: str | None) -> list[str] | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 try:
-    from hudini.spark.frames import incremental, read
+    from hudini.spark.frames import changes, incremental, read
     from hudini.spark.upsert import bulk_insert, delete, insert, upsert
 except ModuleNotFoundError as error:
     message = f"hudini.spark needs the package {error.name}, which is not installed: pip install 'hudini[spark]'"
@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["bulk_insert", "delete", "incremental", "insert", "read", "register", "upsert"]
+__all__ = ["bulk_insert", "changes", "delete", "incremental", "insert", "read", "register", "upsert"]
 
 
 def register(spark: SparkSession, alias: str = "hudini") -> None:

@@ -15,7 +15,7 @@ from hudini import _core
 from hudini._arguments import completion_text, instant_text, name_list, options_text, refuse
 from hudini.errors import HudiniError, SchemaMismatch
 from hudini.spark.batches import arrow_schema, conform
-from hudini.spark.source import AS_OF, BEGIN, COLUMNS, END, META, QUERY_TYPE
+from hudini.spark.source import AS_OF, BEGIN, COLUMNS, END, IMAGES, INCREMENTAL_FORMAT, META, QUERY_TYPE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,13 +61,30 @@ def incremental(
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The rows that were written after `start` and up to `end`, as `Table.incremental` has them, as a DataFrame."""
-    given = options_text(options) | {QUERY_TYPE: "incremental", BEGIN: completion_text(start) or "earliest"}
-    until = completion_text(end)
-    if until is not None:
-        given[END] = until
+    given = options_text(options) | _range(start, end)
     if columns is not None:
         given[COLUMNS] = json.dumps(name_list(columns, "columns"))
     return spark.read.format("hudini").options(**given).load(path)
+
+
+def changes(
+    spark: SparkSession,
+    path: str,
+    start: Any = None,
+    end: Any = None,
+    *,
+    images: str = "struct",
+    options: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """What happened to rows after `start` and up to `end`, as `Table.changes` has it, as a DataFrame."""
+    given = options_text(options) | _range(start, end) | {INCREMENTAL_FORMAT: "cdc", IMAGES: images}
+    return spark.read.format("hudini").options(**given).load(path)
+
+
+def _range(start: Any, end: Any) -> dict[str, str]:
+    until = completion_text(end)
+    given = {QUERY_TYPE: "incremental", BEGIN: completion_text(start) or "earliest"}
+    return given if until is None else given | {END: until}
 
 
 def located(df: DataFrame, locator: bytes) -> DataFrame:

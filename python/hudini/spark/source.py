@@ -29,6 +29,7 @@ INCREMENTAL_FORMAT = "hoodie.datasource.query.incremental.format"
 # How `hudini.spark.read` says what Spark's reader has no words for.
 COLUMNS = "hudini.read.columns"
 META = "hudini.read.meta"
+IMAGES = "hudini.read.images"
 
 
 class DefaultSource(DataSource):
@@ -36,7 +37,8 @@ class DefaultSource(DataSource):
 
     Options: `path` (what `load` is given), `as.of.instant`, `hoodie.datasource.query.type` (`snapshot`,
     `read_optimized`, or `incremental` with `hoodie.datasource.read.begin.instanttime` and perhaps
-    `hoodie.datasource.read.end.instanttime`) and the other `hoodie.*` read options.
+    `hoodie.datasource.read.end.instanttime`; with `hoodie.datasource.query.incremental.format=cdc` it gives changes)
+    and the other `hoodie.*` read options.
 
     >>> spark.read.format("hudini").option("as.of.instant", "2026-11-21").load(path)
     """
@@ -104,9 +106,12 @@ def _incremental(path: str, options: dict[str, str]) -> hudini.Scan:
     start, end = options.pop(BEGIN, None), options.pop(END, None)
     if start is None:
         raise InvalidOption(f"an incremental read needs the option {BEGIN}", hint='"000" is the beginning')
-    form = options.pop(INCREMENTAL_FORMAT, "latest_state")
-    if form.lower() != "latest_state":
-        raise UnsupportedFeature(f"{INCREMENTAL_FORMAT}={form} is not supported by this version of hudini")
+    form = options.pop(INCREMENTAL_FORMAT, "latest_state").lower()
+    if form == "cdc":
+        images: Any = options.pop(IMAGES, "json")
+        return hudini.open(path, options=options).changes(start, end, images)
+    if form != "latest_state":
+        raise InvalidOption(f"{INCREMENTAL_FORMAT}={form}", hint="latest_state or cdc")
     columns = json.loads(options.pop(COLUMNS, "null"))
     if options.pop(META, "true") != "true":
         raise UnsupportedFeature("an incremental read without the meta columns: name the columns instead")

@@ -6,7 +6,7 @@ use arrow_array::RecordBatchReader;
 use hudini_table::config::Wishes;
 use hudini_table::context::Context;
 use hudini_table::options::{QueryType, TableType};
-use hudini_table::scan::{self, ScanRequest, Window};
+use hudini_table::scan::{self, Images, ScanRequest, Window};
 use hudini_table::write::{self, WriteRequest};
 use hudini_table::{Error, ErrorKind, Location, options};
 use pyo3::prelude::*;
@@ -162,6 +162,7 @@ impl Table {
         columns: Option<Vec<String>>,
         as_of: Option<String>,
         window: Option<(Option<String>, Option<String>)>,
+        changes: Option<String>,
         mode: String,
         meta: bool,
         limit: Option<usize>,
@@ -170,7 +171,8 @@ impl Table {
         released(py, || {
             let mode: QueryType = options::QUERY_TYPE.read(&mode)?;
             let window = window.map(|(start, end)| Window { start, end });
-            let request = ScanRequest { columns, as_of, window, mode, meta, limit, batch_size };
+            let changes = changes.map(|images| Images::parse(&images)).transpose()?;
+            let request = ScanRequest { columns, as_of, window, changes, mode, meta, limit, batch_size };
             Ok(Scan { inner: scan::Scan::plan(&self.inner, request)? })
         })
     }

@@ -6,6 +6,7 @@ pub mod concurrency;
 pub mod config;
 pub mod context;
 pub mod inspect;
+mod json;
 mod log_file;
 pub mod merge;
 pub mod options;

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::options::TableType;
-use hudini_table::scan::{Scan, ScanRequest, Split, Window};
+use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::write::{Locator, Status, Task};
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
@@ -20,7 +20,9 @@ const LOCATOR: &str = include_str!("data/byte_forms/locator.txt");
 const TASKS: [&str; 2] = [include_str!("data/byte_forms/task_log.txt"), include_str!("data/byte_forms/task_base.txt")];
 const STATUSES: [&str; 2] =
     [include_str!("data/byte_forms/status_log.txt"), include_str!("data/byte_forms/status_base.txt")];
-const SPLIT: &str = include_str!("data/byte_forms/split.txt");
+/// Of rows, and of changes.
+const SPLITS: [&str; 2] =
+    [include_str!("data/byte_forms/split.txt"), include_str!("data/byte_forms/split_changes.txt")];
 
 /// What a write in two partitions makes, one of them new, and a scan after it.
 struct Made {
@@ -41,10 +43,12 @@ fn make() -> Made {
     let tasks = writer.tasks.iter().map(|placed| placed.task.to_bytes().unwrap()).collect();
     let statuses = writer.statuses.iter().map(|status| status.to_bytes().unwrap()).collect();
     writer.commit().unwrap();
-    let request = ScanRequest { window: Some(Window::default()), ..ScanRequest::default() };
-    let scan = Scan::plan(&world.table(), request).unwrap();
-    let splits = scan.splits(None).iter().map(|split| split.to_bytes().unwrap()).collect();
-    Made { locator, tasks, statuses, splits }
+    let split = |changes| {
+        let request = ScanRequest { window: Some(Window::default()), changes, ..ScanRequest::default() };
+        let scan = Scan::plan(&world.table(), request).unwrap();
+        scan.splits(Some(u64::MAX))[0].to_bytes().unwrap()
+    };
+    Made { locator, tasks, statuses, splits: vec![split(None), split(Some(Images::Struct))] }
 }
 
 fn json(bytes: &[u8]) -> serde_json::Value {
@@ -98,7 +102,8 @@ fn statuses_stand() {
 
 #[test]
 fn splits_stand() {
-    stands::<Split>(SPLIT, &make().splits[0]);
+    let made = make();
+    SPLITS.iter().zip(&made.splits).for_each(|(golden, today)| stands::<Split>(golden, today));
 }
 
 fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
@@ -109,13 +114,13 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::locator(LOCATOR, read::<Locator>)]
 #[case::task(TASKS[0], read::<Task>)]
 #[case::status(STATUSES[0], read::<Status>)]
-#[case::split(SPLIT, read::<Split>)]
+#[case::split(SPLITS[0], read::<Split>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("03", "04", 1);
+    let newer = golden.replacen("04", "05", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 4") && error.hint().unwrap().contains("workers"), "{error}");
-    let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLIT].iter().map(|form| &form[6..7]).collect();
+    assert!(error.message().contains("version 5") && error.hint().unwrap().contains("workers"), "{error}");
+    let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0]].iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), 4, "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {
         let other = format!("hudini{letter}{}", &golden[7..]);

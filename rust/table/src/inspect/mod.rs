@@ -5,7 +5,6 @@
 
 mod hfile;
 mod instant;
-mod json;
 mod log;
 mod properties;
 mod values;
@@ -23,7 +22,7 @@ pub use log::log_file;
 pub use properties::properties;
 
 use crate::storage::Storage;
-use crate::{Error, Location, Result};
+use crate::{Error, Location, Result, json};
 
 /// What is found in a file, in the order of the file.
 #[derive(Debug)]

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use hudini_format::action::CommitMetadata;
 use hudini_format::name::{BaseFileName, LogFileName};
 
-use super::Pinned;
 use crate::config::TableConfig;
 use crate::storage::Storage;
 use crate::timeline::{Instant, Snapshot, Timeline, Until};
@@ -27,20 +26,29 @@ pub struct Window {
 }
 
 impl Window {
-    fn holds(&self, instant: &Instant) -> bool {
+    /// All that may lie within.
+    pub(super) fn timeline(&self, storage: &dyn Storage, config: &TableConfig) -> Result<Timeline> {
+        let timeline = Timeline::load(storage, config)?;
+        // A write that took long may have completed within the range and be archived, wherever the active timeline begins.
+        match &self.start {
+            Some(start) => timeline.with_history_after(storage, config, start),
+            None => timeline.with_history(storage, config),
+        }
+    }
+
+    pub(super) fn holds(&self, instant: &Instant) -> bool {
         let Some(completed) = &instant.completed else { return false };
         self.start.as_ref().is_none_or(|start| completed > start)
             && self.end.as_ref().is_none_or(|end| completed <= end)
     }
 }
 
-pub(super) fn pin(storage: &dyn Storage, config: &TableConfig, window: &Window) -> Result<Pinned> {
-    let timeline = Timeline::load(storage, config)?;
-    // A write that took long may have completed within the range and be archived, wherever the active timeline begins.
-    let timeline = match &window.start {
-        Some(start) => timeline.with_history_after(storage, config, start)?,
-        None => timeline.with_history(storage, config)?,
-    };
+pub(super) fn pin(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    window: &Window,
+) -> Result<(Snapshot, Vec<FileSlice>, BTreeSet<String>)> {
+    let timeline = window.timeline(storage, config)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
     let mut touched = Touched::default();
@@ -48,7 +56,7 @@ pub(super) fn pin(storage: &dyn Storage, config: &TableConfig, window: &Window) 
         touched.add(instant, &timeline.commit_metadata(storage, instant)?);
     }
     let slices = touched.slices(storage, config, &snapshot)?;
-    Ok(Pinned { snapshot, slices, commits: Some(touched.commits) })
+    Ok((snapshot, slices, touched.commits))
 }
 
 /// What the writes of a range wrote.

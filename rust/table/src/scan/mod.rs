@@ -3,6 +3,7 @@
 //! A scan is pinned when it is made and can be read again and again. A split is a file slice with all that a process
 //! elsewhere needs to read it.
 
+mod changes;
 mod incremental;
 mod moment;
 mod parallel;
@@ -23,8 +24,9 @@ use crate::timeline::{Snapshot, Timeline, Until, arrow_schema};
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
+pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
-pub use split::{Split, SplitReader};
+pub use split::{RowSplit, Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
 pub const DEFAULT_BATCH_ROWS: usize = 8192;
@@ -37,6 +39,8 @@ pub struct ScanRequest {
     pub as_of: Option<String>,
     /// Only what was written in a range: of instants, or of dates and times in the table's zone.
     pub window: Option<Window>,
+    /// Not the rows of that range, but what happened to them.
+    pub changes: Option<Images>,
     pub mode: QueryType,
     /// Whether the meta columns come first.
     pub meta: bool,
@@ -50,6 +54,7 @@ impl Default for ScanRequest {
             columns: None,
             as_of: None,
             window: None,
+            changes: None,
             mode: QueryType::Snapshot,
             meta: true,
             limit: None,
@@ -72,10 +77,30 @@ pub struct Scan {
 #[derive(Debug)]
 struct Pinned {
     snapshot: Snapshot,
-    /// Listed once: files that vanish later are missed, not overlooked.
-    slices: Vec<FileSlice>,
-    /// The rows of only these commits, by requested time.
-    commits: Option<BTreeSet<String>>,
+    found: Found,
+}
+
+/// Listed once: files that vanish later are missed, not overlooked.
+#[derive(Debug)]
+enum Found {
+    Rows {
+        slices: Vec<FileSlice>,
+        /// The rows of only these commits, by requested time.
+        commits: Option<BTreeSet<String>>,
+    },
+    Changes {
+        images: Images,
+        parts: Vec<changes::Part>,
+    },
+}
+
+impl Found {
+    fn slices(&self) -> Vec<&FileSlice> {
+        match self {
+            Self::Rows { slices, .. } => slices.iter().collect(),
+            Self::Changes { parts, .. } => parts.iter().flat_map(changes::Part::slices).collect(),
+        }
+    }
 }
 
 /// What a scan is going to do.
@@ -101,7 +126,10 @@ impl Scan {
         let config = table.config()?;
         config.check_readable()?;
         let pinned = Arc::new(pin(table, &config, &request)?);
-        let schema = Arc::new(output_schema(&pinned.snapshot, &request)?);
+        let schema = Arc::new(match pinned.found {
+            Found::Rows { .. } => output_schema(&pinned.snapshot, &request)?,
+            Found::Changes { images, .. } => changes::schema(images, &pinned.snapshot)?,
+        });
         let rule = rule(&config)?;
         Ok(Self { table: table.clone(), request, pinned, schema, rule })
     }
@@ -118,30 +146,37 @@ impl Scan {
     /// What to read, in parts of about `target_bytes`; without a target, a part for each file slice. A slice is never
     /// divided.
     pub fn splits(&self, target_bytes: Option<u64>) -> Vec<Split> {
-        let mut parts: Vec<Vec<FileSlice>> = Vec::new();
-        let mut filled = 0;
-        for slice in self.pinned.slices.iter().cloned() {
-            let bytes = slice.bytes();
-            match parts.last_mut() {
-                Some(part) if target_bytes.is_some_and(|target| filled + bytes <= target) => part.push(slice),
-                _ => {
-                    filled = 0;
-                    parts.push(vec![slice]);
-                }
+        match &self.pinned.found {
+            Found::Rows { slices, commits } => {
+                let parts = gathered(slices, FileSlice::bytes, target_bytes).into_iter();
+                parts.map(|slices| Split::Rows(self.rows_of(slices, commits.clone()))).collect()
             }
-            filled += bytes;
+            Found::Changes { images, parts } => {
+                let bytes = |part: &changes::Part| part.slices().map(FileSlice::bytes).sum();
+                let parts = gathered(parts, bytes, target_bytes).into_iter();
+                parts.map(|parts| Split::Changes(self.changes_of(*images, parts))).collect()
+            }
         }
-        parts.into_iter().map(|slices| self.split(slices)).collect()
     }
 
-    fn split(&self, slices: Vec<FileSlice>) -> Split {
-        Split {
+    fn rows_of(&self, slices: Vec<FileSlice>, commits: Option<BTreeSet<String>>) -> RowSplit {
+        RowSplit {
             location: self.table.location.clone(),
             snapshot: self.pinned.snapshot.clone(),
-            commits: self.pinned.commits.clone(),
+            commits,
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
             rule: self.rule.clone(),
             slices,
+        }
+    }
+
+    fn changes_of(&self, images: Images, parts: Vec<changes::Part>) -> ChangeSplit {
+        ChangeSplit {
+            location: self.table.location.clone(),
+            snapshot: self.pinned.snapshot.clone(),
+            rule: self.rule.clone(),
+            images,
+            parts,
         }
     }
 
@@ -158,12 +193,14 @@ impl Scan {
 
     pub fn count(&self) -> Result<u64> {
         let mut counted = self.clone();
-        counted.schema = Arc::new(Schema::empty());
+        if let Found::Rows { .. } = self.pinned.found {
+            counted.schema = Arc::new(Schema::empty());
+        }
         counted.read()?.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum()
     }
 
     pub fn explain(&self) -> Result<Explanation> {
-        let slices = &self.pinned.slices;
+        let slices = self.pinned.found.slices();
         let partitions: BTreeSet<_> = slices.iter().map(|s| &s.partition).collect();
         let bases = || slices.iter().filter_map(|s| s.base.as_ref());
         let logs = || slices.iter().flat_map(|s| &s.logs);
@@ -192,12 +229,26 @@ fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pin
     let storage = table.storage.as_ref();
     let moment = |text: &str| moment::parse(text, zone_of(table, config));
     let as_of = request.as_of.as_deref().map(moment).transpose()?;
+    if request.changes.is_some() && (request.window.is_none() || request.columns.is_some()) {
+        return Err(Error::option("changes are of a range of time, and of whole rows"));
+    }
     if let Some(Window { start, end }) = &request.window {
         if as_of.is_some() || request.mode != QueryType::Snapshot {
             return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
         }
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
-        return incremental::pin(storage, config, &Window { start: start?, end: end? });
+        let window = Window { start: start?, end: end? };
+        let (snapshot, found) = match request.changes {
+            Some(images) => {
+                let (snapshot, parts) = changes::pin(storage, config, &window)?;
+                (snapshot, Found::Changes { images, parts })
+            }
+            None => {
+                let (snapshot, slices, commits) = incremental::pin(storage, config, &window)?;
+                (snapshot, Found::Rows { slices, commits: Some(commits) })
+            }
+        };
+        return Ok(Pinned { snapshot, found });
     }
     let timeline = timeline_back_to(table, config, as_of.as_deref())?;
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
@@ -207,7 +258,25 @@ fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pin
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
-    Ok(Pinned { snapshot, slices, commits: None })
+    Ok(Pinned { snapshot, found: Found::Rows { slices, commits: None } })
+}
+
+/// Neighbours together, up to a number of bytes; without one, each alone.
+fn gathered<T: Clone>(parts: &[T], bytes_of: impl Fn(&T) -> u64, target: Option<u64>) -> Vec<Vec<T>> {
+    let mut gathered: Vec<Vec<T>> = Vec::new();
+    let mut filled = 0;
+    for part in parts.iter().cloned() {
+        let bytes = bytes_of(&part);
+        match gathered.last_mut() {
+            Some(last) if target.is_some_and(|target| filled + bytes <= target) => last.push(part),
+            _ => {
+                filled = 0;
+                gathered.push(vec![part]);
+            }
+        }
+        filled += bytes;
+    }
+    gathered
 }
 
 /// The active timeline, or with the history if that is asked for. Time travel before the first commit is a mistake, not an

@@ -10,6 +10,7 @@ use arrow_select::filter::filter_record_batch;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
+use super::changes::ChangeSplit;
 use crate::base_file;
 use crate::bytes_form::BytesForm;
 use crate::merge::{self, Batches, MergeRule, SliceMerge};
@@ -21,14 +22,10 @@ use crate::{Error, Result};
 
 /// A part of a scan that any process can read on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Split {
-    pub(super) location: Location,
-    pub(super) snapshot: Snapshot,
-    pub(super) columns: Vec<String>,
-    pub(super) rule: MergeRule,
-    pub(super) slices: Vec<FileSlice>,
-    /// The rows of only these commits, by requested time.
-    pub(super) commits: Option<BTreeSet<String>>,
+#[serde(rename_all = "lowercase")]
+pub enum Split {
+    Rows(RowSplit),
+    Changes(ChangeSplit),
 }
 
 impl BytesForm for Split {
@@ -38,6 +35,45 @@ impl BytesForm for Split {
 impl Split {
     /// The columns of its rows.
     pub fn schema(&self) -> Result<SchemaRef> {
+        match self {
+            Self::Rows(split) => split.schema(),
+            Self::Changes(split) => split.schema(),
+        }
+    }
+
+    /// Opens the storage itself: for processes elsewhere.
+    pub fn read(&self, batch_size: usize) -> Result<SplitReader> {
+        let location = match self {
+            Self::Rows(split) => &split.location,
+            Self::Changes(split) => &split.location,
+        };
+        self.read_on(&location.open()?, batch_size)
+    }
+
+    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
+        match self {
+            Self::Rows(split) => split.read_on(storage, batch_size),
+            Self::Changes(split) => {
+                Ok(SplitReader { rows: split.read_on(storage, batch_size)?, output: split.schema()? })
+            }
+        }
+    }
+}
+
+/// Rows of some file slices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowSplit {
+    pub(super) location: Location,
+    pub(super) snapshot: Snapshot,
+    pub(super) columns: Vec<String>,
+    pub(super) rule: MergeRule,
+    pub(super) slices: Vec<FileSlice>,
+    /// The rows of only these commits, by requested time.
+    pub(super) commits: Option<BTreeSet<String>>,
+}
+
+impl RowSplit {
+    fn schema(&self) -> Result<SchemaRef> {
         let all = self.all_columns()?;
         let fields = self.columns.iter().map(|name| {
             let field = all.fields().iter().find(|f| f.name() == name);
@@ -46,15 +82,10 @@ impl Split {
         Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
     }
 
-    fn all_columns(&self) -> Result<Schema> {
+    pub(super) fn all_columns(&self) -> Result<Schema> {
         let text = self.snapshot.schema.as_deref();
         let user = text.map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
         Ok(meta::with_meta(&user))
-    }
-
-    /// Opens the storage itself: for processes elsewhere.
-    pub fn read(&self, batch_size: usize) -> Result<SplitReader> {
-        self.read_on(&self.location.open()?, batch_size)
     }
 
     /// Slices are opened one after the other, when their turn comes.

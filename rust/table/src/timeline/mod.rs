@@ -21,8 +21,8 @@ use crate::{Error, Result};
 
 pub use evolution::Evolution;
 pub(crate) use history::CompletionTimes;
-pub(crate) use snapshot::arrow_schema;
 pub use snapshot::{PendingCompaction, Snapshot, Until};
+pub(crate) use snapshot::{arrow_schema, whole_since};
 pub use times::{completion_time, new_time};
 pub use transitions::{complete, inflight_exists, remove_pending, request, to_inflight};
 

@@ -136,6 +136,13 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Of the same writes only those that completed before another one.
+    pub fn before(&self, completed: &str) -> Self {
+        let mut earlier = self.clone();
+        earlier.completed.retain(|_, other| other.as_str() < completed);
+        earlier
+    }
+
     /// Whether files of this instant count: it completed, or it is older than the active timeline.
     pub fn is_committed(&self, requested: &str) -> bool {
         self.completed.contains_key(requested) || self.is_archived(requested)
@@ -171,8 +178,22 @@ fn check_settled(timeline: &Timeline, as_of: &str) -> Result<()> {
 
 /// A state whose files a clean may have deleted would come out with rows missing.
 fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
-    let later = timeline.completed().rev().filter(|i| i.action == Action::Clean);
-    for (newer, clean) in later.enumerate() {
+    match whole_since(storage, timeline)? {
+        Some(since) if since.as_str() > as_of => {
+            Err(Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
+                .at_instant(as_of)
+                .with_hint(format!("states from {since} on are kept")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// From which commit on cleans have left all files of every state, and of the state before it; `None` if nothing was
+/// cleaned away.
+pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
+    let mut since = None;
+    let latest_first = timeline.completed().rev().filter(|i| i.action == Action::Clean);
+    for (newer, clean) in latest_first.enumerate() {
         let metadata = timeline.clean_metadata(storage, clean)?;
         // A clean that keeps a number of versions keeps no commit whole that is older than itself.
         let retained = match metadata.earliest_commit_to_retain.as_str() {
@@ -181,13 +202,9 @@ fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) ->
             _ if newer > 0 => continue,
             retained => retained.to_owned(),
         };
-        if retained.as_str() > as_of {
-            return Err(Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
-                .at_instant(as_of)
-                .with_hint(format!("states from {retained} on are kept")));
-        }
+        since = since.max(Some(retained));
     }
-    Ok(())
+    Ok(since)
 }
 
 /// The Arrow schema of the table's rows: user columns, without the meta columns.

@@ -13,6 +13,8 @@ use crate::storage::{Entry, Storage};
 use crate::timeline::{CompletionTimes, Snapshot};
 use crate::{Error, Result};
 
+pub(crate) use slices::PartitionFiles;
+
 /// In every partition directory; without it, Apache Hudi does not see the partition.
 pub const PARTITION_FILE: &str = ".hoodie_partition_metadata";
 
@@ -79,30 +81,25 @@ pub fn newest_slices(
     snapshot: &Snapshot,
     partition: &str,
 ) -> Result<Vec<FileSlice>> {
-    list(storage, snapshot, &CompletionTimes::new(storage, config), partition)
+    partition_files(storage, partition)?.newest(snapshot, &CompletionTimes::new(storage, config), partition)
 }
 
-fn list(
-    storage: &dyn Storage,
-    snapshot: &Snapshot,
-    archived: &CompletionTimes<'_>,
-    partition: &str,
-) -> Result<Vec<FileSlice>> {
-    let mut bases = Vec::new();
-    let mut logs = Vec::new();
+/// The data files of a partition.
+pub(crate) fn partition_files(storage: &dyn Storage, partition: &str) -> Result<PartitionFiles> {
+    let mut files = PartitionFiles::default();
     for entry in storage.list(partition)? {
         let Entry::File { name, meta } = entry else { continue };
         let size = meta.size;
         if let Some(parsed) = LogFileName::parse(&name) {
             if !parsed.cdc {
-                logs.push((parsed, DataFile { name, size }));
+                files.logs.push((parsed, DataFile { name, size }));
             }
         } else if let Some(parsed) = BaseFileName::parse(&name) {
             refuse_other_formats(&parsed, partition, &name)?;
-            bases.push((parsed, DataFile { name, size }));
+            files.bases.push((parsed, DataFile { name, size }));
         }
     }
-    slices::newest(snapshot, archived, partition, bases, logs)
+    Ok(files)
 }
 
 fn refuse_other_formats(file: &BaseFileName, partition: &str, name: &str) -> Result<()> {
@@ -129,7 +126,7 @@ pub fn slices_in<'p>(
     let archived = CompletionTimes::new(storage, config);
     let mut slices = Vec::new();
     for partition in partitions {
-        slices.extend(list(storage, snapshot, &archived, partition)?);
+        slices.extend(partition_files(storage, partition)?.newest(snapshot, &archived, partition)?);
     }
     Ok(slices)
 }

@@ -15,7 +15,38 @@ type Logs = Vec<(LogFileName, DataFile)>;
 /// Slices of one file group, by base instant.
 type Group = BTreeMap<String, (Option<DataFile>, Logs)>;
 
-pub(super) fn newest(
+/// The data files of one partition, in no order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PartitionFiles {
+    pub(super) bases: Bases,
+    pub(super) logs: Logs,
+}
+
+impl PartitionFiles {
+    /// The newest slice of each file group, by file id.
+    pub(crate) fn newest(
+        self,
+        snapshot: &Snapshot,
+        archived: &CompletionTimes<'_>,
+        partition: &str,
+    ) -> Result<Vec<FileSlice>> {
+        newest(snapshot, archived, partition, self.bases, self.logs)
+    }
+
+    /// The files of each file group apart, by file id.
+    pub(crate) fn by_group(self) -> BTreeMap<String, Self> {
+        let mut groups: BTreeMap<String, Self> = BTreeMap::new();
+        for base in self.bases {
+            groups.entry(base.0.file_id.clone()).or_default().bases.push(base);
+        }
+        for log in self.logs {
+            groups.entry(log.0.file_id.clone()).or_default().logs.push(log);
+        }
+        groups
+    }
+}
+
+fn newest(
     snapshot: &Snapshot,
     archived: &CompletionTimes<'_>,
     partition: &str,

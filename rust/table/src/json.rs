@@ -70,7 +70,7 @@ fn object(fields: &StructArray, row: usize) -> Result<Value> {
         .map(Value::Object)
 }
 
-fn value(array: &dyn Array, row: usize) -> Result<Value> {
+pub(crate) fn value(array: &dyn Array, row: usize) -> Result<Value> {
     if array.is_null(row) {
         return Ok(Value::Null);
     }

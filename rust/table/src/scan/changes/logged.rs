@@ -1,0 +1,280 @@
+//! Changes that a table logged. How much of a change is in the log tells the log's own schema:
+//!
+//! | columns | what is missing |
+//! |---|---|
+//! | `op`, `ts_ms`, `before`, `after` | nothing |
+//! | `op`, `record_key`, `before` | rows behind the write: looked up in the file that it wrote |
+//! | `op`, `record_key` | these, and the rows before the write |
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, StructArray, UInt64Array};
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take;
+use hudini_format::log::{Block, BlockKind, cdc};
+use hudini_format::schema::Record;
+
+use super::compare::{ByKey, Fate, Fates, Pairs, Rows};
+use super::{Feed, Part, Side, image};
+use crate::log_file::{Choice, LogFile, Part as BlockPart, Visitor};
+use crate::merge::{Batches, record_keys};
+use crate::storage::Storage;
+use crate::view::FileSlice;
+use crate::{Error, ErrorKind, Result};
+
+pub(super) fn read(
+    feed: &Arc<Feed>,
+    part: &Part,
+    files: &[String],
+    before: Option<&FileSlice>,
+    after: Option<&FileSlice>,
+) -> Result<Batches> {
+    let mut blocks = Vec::new();
+    for path in files {
+        blocks.extend(survey(feed.storage.as_ref(), path)?);
+    }
+    let columns: BTreeSet<_> = blocks.iter().flat_map(|block| block.columns.iter().cloned()).collect();
+    let has = |name: &str| columns.contains(name);
+    if blocks.iter().any(|block| block.columns.len() != columns.len()) {
+        return Err(Error::unsupported("change logs of several modes in one write"));
+    }
+    if has(cdc::AFTER) {
+        return Ok(whole(feed, part, blocks));
+    }
+    let log = Log::read(feed, blocks, has(cdc::BEFORE))?;
+    let (after, numbers) = match after {
+        Some(after) => rows_of(feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
+        None => Default::default(),
+    };
+    log.check_found(&numbers)?;
+    if has(cdc::BEFORE) {
+        return Ok(with_rows_after(feed, part, log, after, numbers));
+    }
+    let before: Batches = match before {
+        Some(before) => feed.rows_before(part, before, &[])?,
+        None => Box::new(std::iter::empty()),
+    };
+    let fates = ByLog { left: log.operations, numbers };
+    Ok(Box::new(Pairs::new(feed, part, before, after, Box::new(fates))))
+}
+
+/// A block of a change log.
+struct Logged {
+    path: String,
+    size: u64,
+    offset: u64,
+    columns: Vec<String>,
+}
+
+impl Logged {
+    fn read(&self, storage: &dyn Storage) -> Result<Vec<RecordBatch>> {
+        let mut rows = Vec::new();
+        let mut file = LogFile::new(storage, self.path.clone(), self.size);
+        let read = file.read_block(self.offset, &mut Take(&mut rows));
+        read.map_err(|e| e.at_path(&self.path).at_offset(self.offset))?;
+        Ok(rows)
+    }
+}
+
+fn survey(storage: &dyn Storage, path: &str) -> Result<Vec<Logged>> {
+    let gone = || {
+        Error::new(ErrorKind::InstantCleaned, "the log of a change of the range was cleaned away")
+            .at_path(path)
+            .with_hint("start later, or read the table as it is now")
+    };
+    let size = storage.head(path)?.ok_or_else(gone)?.size;
+    let mut survey = Survey { path, size, blocks: Vec::new() };
+    LogFile::new(storage, path.to_owned(), size).read_from(0, &mut survey).map_err(|e| e.at_path(path))?;
+    Ok(survey.blocks)
+}
+
+struct Survey<'p> {
+    path: &'p str,
+    size: u64,
+    blocks: Vec<Logged>,
+}
+
+impl Visitor for Survey<'_> {
+    fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
+        if !matches!(block.kind, BlockKind::CdcData | BlockKind::AvroData) {
+            return Err(Error::unsupported(format!("blocks of kind {} in a change log", block.kind.name())));
+        }
+        let columns = Record::parse(block.schema()?)?.to_arrow()?;
+        let columns = columns.fields().iter().map(|field| field.name().clone()).collect();
+        self.blocks.push(Logged { path: self.path.to_owned(), size: self.size, offset: block.offset, columns });
+        Ok(Choice::Nothing)
+    }
+
+    /// In a change log nothing but whole blocks is ever written, in one go: damage is a loss.
+    fn take(&mut self, part: BlockPart<'_>) -> Result<()> {
+        match part {
+            BlockPart::Corrupt(range) => Err(Error::corrupt("a change log is damaged").at_offset(range.start)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes the rows of a block, in the types of their writer.
+struct Take<'r>(&'r mut Vec<RecordBatch>);
+
+impl Visitor for Take<'_> {
+    fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
+        let schema = Record::parse(block.schema()?)?.to_arrow()?;
+        Ok(Choice::Rows(block.decoder(Arc::new(schema))?))
+    }
+
+    fn take(&mut self, part: BlockPart<'_>) -> Result<()> {
+        if let BlockPart::Rows(rows) = part {
+            self.0.push(rows);
+        }
+        Ok(())
+    }
+}
+
+/// Everything is in the log.
+fn whole(feed: &Arc<Feed>, part: &Part, blocks: Vec<Logged>) -> Batches {
+    let (feed, instant) = (Arc::clone(feed), part.instant.clone());
+    let read = move |block: Logged| -> Result<Vec<RecordBatch>> {
+        let batches = block.read(feed.storage.as_ref())?.into_iter();
+        let changes = batches.map(|rows| {
+            let before = logged_image(&feed, &instant, &rows, cdc::BEFORE)?;
+            let after = logged_image(&feed, &instant, &rows, cdc::AFTER)?;
+            feed.changes(operations(&rows)?, &instant, before, after)
+        });
+        changes.collect::<Result<_>>().map_err(|e| e.at_path(&block.path).at_offset(block.offset))
+    };
+    Box::new(blocks.into_iter().flat_map(move |block| match read(block) {
+        Ok(batches) => batches.into_iter().map(Ok).collect::<Vec<_>>(),
+        Err(e) => vec![Err(e)],
+    }))
+}
+
+fn logged_image(feed: &Feed, instant: &str, rows: &RecordBatch, name: &str) -> Result<Side> {
+    let logged = rows.column_by_name(name).and_then(|column| column.as_struct_opt());
+    let logged: &StructArray = logged.ok_or_else(|| no_column(name))?;
+    let names = feed.split.snapshot.names_at(instant)?;
+    Ok(Side::Image(image::of_logged(logged, &feed.image, &names)?))
+}
+
+fn texts<'r>(rows: &'r RecordBatch, name: &str) -> Result<&'r StringArray> {
+    let column = rows.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+    column.filter(|column| column.null_count() == 0).ok_or_else(|| no_column(name))
+}
+
+fn operations(rows: &RecordBatch) -> Result<&StringArray> {
+    let operations = texts(rows, cdc::OPERATION)?;
+    let known =
+        |operation: Option<&str>| operation.is_some_and(|o| [cdc::INSERT, cdc::UPDATE, cdc::DELETE].contains(&o));
+    match operations.iter().find(|operation| !known(*operation)) {
+        None => Ok(operations),
+        Some(unknown) => Err(Error::unsupported(format!("the change '{}' in a log", unknown.unwrap_or_default()))),
+    }
+}
+
+fn no_column(name: &str) -> Error {
+    Error::corrupt(format!("a change log without values of '{name}'"))
+}
+
+/// A log whose changes are told by key.
+struct Log {
+    batches: Vec<RecordBatch>,
+    operations: ByKey<Box<str>>,
+}
+
+impl Log {
+    fn read(feed: &Feed, blocks: Vec<Logged>, keep_rows: bool) -> Result<Self> {
+        let mut log = Self { batches: Vec::new(), operations: ByKey::default() };
+        for block in blocks {
+            for rows in block.read(feed.storage.as_ref())? {
+                let changes = texts(&rows, cdc::KEY)?.iter().flatten().zip(operations(&rows)?.iter().flatten());
+                log.operations.extend(changes.map(|(key, operation)| (Box::from(key), Box::from(operation))));
+                if keep_rows {
+                    log.batches.push(rows);
+                }
+            }
+        }
+        Ok(log)
+    }
+
+    fn is_there_after(&self, key: &str) -> bool {
+        self.operations.get(key).is_some_and(|operation| **operation != *cdc::DELETE)
+    }
+
+    /// A row that the log speaks of must be in the file that was written with it.
+    fn check_found(&self, found: &ByKey<usize>) -> Result<()> {
+        let lost = self.operations.keys().find(|key| self.is_there_after(key) && !found.contains_key(*key));
+        lost.map_or(Ok(()), |key| Err(lost_row(key)))
+    }
+}
+
+fn lost_row(key: &str) -> Error {
+    Error::corrupt(format!("the change log speaks of the record key '{key}', and no file of its write has that row"))
+}
+
+/// Rows with these keys, and their numbers.
+fn rows_of(batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByKey<usize>)> {
+    let (mut rows, mut numbers) = (Rows::default(), ByKey::default());
+    for batch in batches {
+        let batch = batch?;
+        let keys = record_keys(&batch)?;
+        let is_wanted: BooleanArray = keys.iter().map(|key| Some(key.is_some_and(&wanted))).collect();
+        let found = keys.iter().flatten().filter(|key| wanted(key));
+        let new = rows.push(filter_record_batch(&batch, &is_wanted)?);
+        numbers.extend(found.map(Box::from).zip(new));
+    }
+    Ok((rows, numbers))
+}
+
+/// The log has the rows before the write.
+fn with_rows_after(feed: &Arc<Feed>, part: &Part, log: Log, after: Rows, numbers: ByKey<usize>) -> Batches {
+    let (feed, instant) = (Arc::clone(feed), part.instant.clone());
+    Box::new(log.batches.into_iter().map(move |rows| {
+        let before = logged_image(&feed, &instant, &rows, cdc::BEFORE)?;
+        let operations = operations(&rows)?;
+        let mut picked = Vec::new();
+        let places: UInt64Array = texts(&rows, cdc::KEY)?
+            .iter()
+            .zip(operations)
+            .map(|(key, operation)| {
+                let number = *numbers.get(key?).filter(|_| operation != Some(cdc::DELETE))?;
+                picked.push(number);
+                Some(picked.len() as u64 - 1)
+            })
+            .collect();
+        let after = match picked.as_slice() {
+            [] => Side::Missing,
+            picked => Side::Image(take(&image::of_rows(&after.pick(picked)?, &feed.image)?, &places, None)?),
+        };
+        feed.changes(operations, &instant, before, after)
+    }))
+}
+
+/// The log has nothing but keys.
+struct ByLog {
+    /// What has not been met yet.
+    left: ByKey<Box<str>>,
+    numbers: ByKey<usize>,
+}
+
+impl Fates for ByLog {
+    fn of(&mut self, key: &str) -> Result<Fate> {
+        Ok(match self.left.get(key).map(AsRef::as_ref) {
+            None | Some(cdc::INSERT) => Fate::Kept,
+            Some(operation) => {
+                let fate = match self.numbers.get(key) {
+                    Some(number) if operation == cdc::UPDATE => Fate::Updated(*number),
+                    _ => Fate::Deleted,
+                };
+                self.left.remove(key);
+                fate
+            }
+        })
+    }
+
+    fn end(&self) -> Result<()> {
+        let lost = self.left.iter().find(|(_, operation)| ***operation != *cdc::INSERT);
+        lost.map_or(Ok(()), |(key, _)| Err(lost_row(key)))
+    }
+}

@@ -1,0 +1,211 @@
+//! The writes of a range, and where the changes of each file group are found.
+
+use std::collections::BTreeMap;
+
+use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, WriteStat};
+use hudini_format::name::BaseFileName;
+
+use super::{FoundIn, Part};
+use crate::config::{TableConfig, keys};
+use crate::scan::incremental::Window;
+use crate::storage::Storage;
+use crate::timeline::{CompletionTimes, Instant, Snapshot, Timeline, Until, whole_since};
+use crate::view::{self, FileSlice, PartitionFiles};
+use crate::{Error, ErrorKind, Result};
+
+/// Operations that write rows anew and change none.
+const NO_CHANGE: [&str; 6] = ["CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE"];
+
+pub(in crate::scan) fn pin(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    window: &Window,
+) -> Result<(Snapshot, Vec<Part>)> {
+    if config.get(keys::META_FIELDS).is_some_and(|v| v.eq_ignore_ascii_case("false")) {
+        return Err(Error::unsupported("changes of a table without meta fields (virtual keys)"));
+    }
+    let timeline = window.timeline(storage, config)?;
+    let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
+    let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    let mut commits: Vec<_> = timeline.commits().filter(|instant| window.holds(instant)).collect();
+    commits.sort_by(|a, b| (&a.completed, &a.requested).cmp(&(&b.completed, &b.requested)));
+    let mut plan = Plan {
+        storage,
+        // Groups that were replaced since had files all the same, and compactions merge nothing that matters here.
+        snapshot: Snapshot {
+            replaced: Default::default(),
+            pending_compactions: Default::default(),
+            ..snapshot.clone()
+        },
+        archived: CompletionTimes::new(storage, config),
+        whole_since: whole_since(storage, &timeline)?,
+        partitions: BTreeMap::new(),
+        parts: Vec::new(),
+    };
+    for instant in commits {
+        let metadata = timeline.commit_metadata(storage, instant)?;
+        if changes_rows(storage, &timeline, instant, &metadata)? {
+            plan.add(instant, metadata).map_err(|e| e.at_instant(&instant.requested))?;
+        }
+    }
+    Ok((snapshot, plan.parts))
+}
+
+fn changes_rows(
+    storage: &dyn Storage,
+    timeline: &Timeline,
+    instant: &Instant,
+    metadata: &CommitMetadata,
+) -> Result<bool> {
+    match metadata.operation_type.as_deref() {
+        Some(operation) if operation != "UNKNOWN" => Ok(!NO_CHANGE.contains(&operation)),
+        // Early releases did not always say it.
+        _ => Ok(timeline.compaction_plan(storage, instant)?.is_none()),
+    }
+}
+
+struct Plan<'s> {
+    storage: &'s dyn Storage,
+    snapshot: Snapshot,
+    archived: CompletionTimes<'s>,
+    whole_since: Option<String>,
+    /// The files of each file group, listed when a write needs the partition.
+    partitions: BTreeMap<String, BTreeMap<String, PartitionFiles>>,
+    parts: Vec<Part>,
+}
+
+/// The states around one write.
+struct Around<'i> {
+    instant: &'i Instant,
+    completed: &'i str,
+    before: Snapshot,
+    after: Snapshot,
+}
+
+impl Plan<'_> {
+    fn add(&mut self, instant: &Instant, metadata: CommitMetadata) -> Result<()> {
+        let completed = instant.completed.as_deref().unwrap_or_default();
+        let before = self.snapshot.before(completed);
+        let mut after = before.clone();
+        after.completed.insert(instant.requested.clone(), completed.to_owned());
+        let around = Around { instant, completed, before, after };
+        for (partition, ids) in metadata.partition_to_replace_file_ids.unwrap_or_default() {
+            for id in ids {
+                let slice = self.slice(&around.before, &partition, &id)?;
+                self.check_whole(&around)?;
+                self.push(&around, slice.map(FoundIn::Gone));
+            }
+        }
+        for (partition, stats) in metadata.partition_to_write_stats.unwrap_or_default() {
+            let mut groups: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
+            for stat in stats {
+                if let Some(id) = &stat.file_id {
+                    groups.entry(id.clone()).or_default().push(stat);
+                }
+            }
+            for (id, stats) in groups {
+                let found_in = self.written(&around, &partition, &id, &stats).map_err(|e| e.at_path(&partition))?;
+                self.push(&around, found_in);
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, around: &Around<'_>, found_in: Option<FoundIn>) {
+        let part = |found_in| Part {
+            instant: around.instant.requested.clone(),
+            completed: around.completed.to_owned(),
+            found_in,
+        };
+        self.parts.extend(found_in.map(part));
+    }
+
+    /// What a write did to a file group in which it wrote these files.
+    fn written(
+        &mut self,
+        around: &Around<'_>,
+        partition: &str,
+        id: &str,
+        stats: &[WriteStat],
+    ) -> Result<Option<FoundIn>> {
+        let before = self.slice(&around.before, partition, id)?;
+        let after = self.slice(&around.after, partition, id)?;
+        self.check_before(around, before.as_ref(), stats)?;
+        let logs: Vec<_> = stats.iter().filter_map(|stat| stat.cdc_stats.as_ref()).flat_map(BTreeMap::keys).collect();
+        if !logs.is_empty() {
+            let files = logs.into_iter().cloned().collect();
+            return Ok(Some(FoundIn::Logs { files, before, after }));
+        }
+        let wrote_nothing = stats.iter().all(|stat| stat.num_writes == Some(0) && base_of(stat).is_some());
+        let after = after.filter(|after| is_there(after, stats));
+        Ok(match (before, after) {
+            (Some(before), None) if wrote_nothing => Some(FoundIn::Gone(before)),
+            (None, None) if wrote_nothing => None,
+            (_, None) => return Err(cleaned("what the write wrote", around.instant)),
+            (None, Some(after)) => Some(FoundIn::All(after)),
+            (Some(_), Some(after)) if stats.iter().all(only_inserts) => Some(FoundIn::Inserts(after)),
+            (Some(before), Some(after)) => Some(FoundIn::States { before, after }),
+        })
+    }
+
+    fn slice(&mut self, snapshot: &Snapshot, partition: &str, id: &str) -> Result<Option<FileSlice>> {
+        if !self.partitions.contains_key(partition) {
+            let groups = view::partition_files(self.storage, partition)?.by_group();
+            self.partitions.insert(partition.to_owned(), groups);
+        }
+        let files = self.partitions.get(partition).and_then(|groups| groups.get(id)).cloned().unwrap_or_default();
+        Ok(files.newest(snapshot, &self.archived, partition)?.pop())
+    }
+
+    /// A clean may have taken the files of the state before the write, so that an older one would stand in for it. The
+    /// write says what it found, or else the cleans must have left that state.
+    fn check_before(&self, around: &Around<'_>, before: Option<&FileSlice>, stats: &[WriteStat]) -> Result<()> {
+        let instant = around.instant.requested.as_str();
+        let previous = stats.iter().filter_map(|stat| stat.prev_commit.as_deref()).max().unwrap_or_default();
+        let is_other = !["", NO_PREVIOUS_COMMIT, instant].contains(&previous);
+        if is_other && around.before.is_committed(previous) {
+            return match before {
+                Some(before) if before.base_instant.as_str() >= previous => Ok(()),
+                _ => Err(cleaned("what was there before the write", around.instant)),
+            };
+        }
+        let starts_group = previous == NO_PREVIOUS_COMMIT && stats.iter().all(|stat| base_of(stat).is_some());
+        if starts_group { Ok(()) } else { self.check_whole(around) }
+    }
+
+    fn check_whole(&self, around: &Around<'_>) -> Result<()> {
+        match &self.whole_since {
+            Some(since) if *since > around.instant.requested => {
+                Err(cleaned("what was there before the write", around.instant))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn base_of(stat: &WriteStat) -> Option<BaseFileName> {
+    BaseFileName::parse(name_of(stat)?)
+}
+
+fn name_of(stat: &WriteStat) -> Option<&str> {
+    stat.path.as_deref().and_then(|path| path.rsplit('/').next())
+}
+
+/// Whether the files that a write speaks of are in the slice.
+fn is_there(slice: &FileSlice, stats: &[WriteStat]) -> bool {
+    let has = |name: &str| slice.base.iter().chain(&slice.logs).any(|file| file.name == name);
+    stats.iter().filter_map(name_of).all(has)
+}
+
+/// Whether a write of a base file changed none of the rows that it carried along.
+fn only_inserts(stat: &WriteStat) -> bool {
+    base_of(stat).is_some() && stat.num_update_writes == Some(0) && stat.num_deletes == Some(0)
+}
+
+fn cleaned(what: &str, instant: &Instant) -> Error {
+    Error::new(
+        ErrorKind::InstantCleaned,
+        format!("the range holds the write requested at {}, and {what} was cleaned away", instant.requested),
+    )
+    .with_hint("start later, or read the table as it is now")
+}
