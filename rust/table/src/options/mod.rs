@@ -28,15 +28,16 @@ use hudini_format::{Error, Result};
 pub use honoured::{
     AS_OF, BUCKET_COUNT, BUCKET_ENGINE, COMMIT_METADATA_PREFIX, CONCURRENCY_MODE, CONFLICT_RETRIES, HASH_FIELDS,
     HEARTBEAT_INTERVAL_MS, HEARTBEAT_MISSES, HIVE_STYLE, INDEX_TYPE, KEY_GENERATOR, LOCK_WAIT_MS, LOG_BLOCK_FORMAT,
-    MERGE_MODE, OPERATION, ORDERING_FIELDS, PARQUET_BLOCK_SIZE, PARQUET_CODEC, PARQUET_PAGE_SIZE, PARTITION_FIELDS,
-    PATH, QUERY_TYPE, RECORD_KEY, TABLE_NAME, TABLE_TYPE, TABLE_VERSION, UNSUPPORTED, URL_ENCODE,
+    MERGE_MODE, MERGE_TYPE, OPERATION, ORDERING_FIELDS, PARQUET_BLOCK_SIZE, PARQUET_CODEC, PARQUET_PAGE_SIZE,
+    PARTITION_FIELDS, PATH, QUERY_TYPE, RECORD_KEY, RECORD_POSITIONS, TABLE_NAME, TABLE_TYPE, TABLE_VERSION,
+    UNSUPPORTED, URL_ENCODE,
 };
 pub use known::Class;
 pub use opt::{Opt, Refusal};
 pub use reference::{Description, reference_markdown};
 pub use values::{
-    BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, Operation, QueryType, TableType,
-    Unsupported, WRITTEN_GENERATORS,
+    BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, MergeType, Operation, QueryType,
+    TableType, Unsupported, WRITTEN_GENERATORS,
 };
 
 use honoured::HONOURED;

@@ -6,6 +6,7 @@
 mod incremental;
 mod moment;
 mod parallel;
+mod shape;
 mod split;
 
 use std::collections::BTreeSet;
@@ -13,17 +14,17 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
-use hudini_format::schema::meta;
 
 use crate::config::TableConfig;
 use crate::merge::MergeRule;
-use crate::options::{MergeMode, QueryType};
+use crate::options::{self, MergeMode, MergeType, QueryType};
 use crate::table::Table;
-use crate::timeline::{Snapshot, Timeline, Until, arrow_schema};
+use crate::timeline::{Snapshot, Timeline, Until};
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
 pub use incremental::Window;
+use shape::RowShape;
 pub use split::{Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
@@ -65,7 +66,9 @@ pub struct Scan {
     request: ScanRequest,
     pinned: Arc<Pinned>,
     schema: SchemaRef,
+    shape: RowShape,
     rule: MergeRule,
+    unmerged: bool,
 }
 
 /// What a scan reads: a state of the table, and what of it.
@@ -100,10 +103,16 @@ impl Scan {
     pub fn plan(table: &Table, request: ScanRequest) -> Result<Self> {
         let config = table.config()?;
         config.check_readable()?;
+        if request.window.is_some() && config.has_virtual_keys() {
+            return Err(Error::unsupported("a range of time of a table without meta fields: its rows tell no commit"));
+        }
         let pinned = Arc::new(pin(table, &config, &request)?);
-        let schema = Arc::new(output_schema(&pinned.snapshot, &request)?);
-        let rule = rule(&config)?;
-        Ok(Self { table: table.clone(), request, pinned, schema, rule })
+        let shape = RowShape::of(&config)?;
+        let schema = Arc::new(output_schema(&shape, &pinned.snapshot, &request)?);
+        let rule = rule(table, &config)?;
+        rule.check_defaults(pinned.snapshot.schema.as_deref())?;
+        let unmerged = table.options.get_or_default(&options::MERGE_TYPE)? == MergeType::Unmerged;
+        Ok(Self { table: table.clone(), request, pinned, schema, shape, rule, unmerged })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -140,7 +149,9 @@ impl Scan {
             snapshot: self.pinned.snapshot.clone(),
             commits: self.pinned.commits.clone(),
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
+            shape: self.shape.clone(),
             rule: self.rule.clone(),
+            unmerged: self.unmerged,
             slices,
         }
     }
@@ -176,10 +187,10 @@ impl Scan {
             log_files: logs().count(),
             log_bytes: logs().map(|f| f.size).sum(),
             listing: "storage",
-            merged_by: match (logs().next(), self.rule.by_event_time) {
-                (None, _) => "nothing to merge",
-                (Some(_), true) => "record key, event time",
-                (Some(_), false) => "record key, commit time",
+            merged_by: match logs().next() {
+                None => "nothing to merge",
+                Some(_) if self.unmerged => "nothing: base and log rows stand side by side",
+                Some(_) => self.rule.words(),
             },
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
             options_without_effect: self.table.options.without_effect().to_vec(),
@@ -234,18 +245,17 @@ fn zone_of(table: &Table, config: &TableConfig) -> impl Fn(i64) -> i64 {
     move |epoch_ms| if utc { 0 } else { clock.local_offset_ms(epoch_ms) }
 }
 
-fn rule(config: &TableConfig) -> Result<MergeRule> {
-    // A copy-on-write table is merged when it is written; nothing is merged on reading.
-    let mode = if config.is_mor() { config.merge_mode()? } else { MergeMode::CommitTime };
-    Ok(MergeRule::new(mode, &config.ordering))
+fn rule(table: &Table, config: &TableConfig) -> Result<MergeRule> {
+    if !config.is_mor() {
+        // A copy-on-write table is merged when it is written; nothing is merged on reading.
+        return Ok(MergeRule::new(MergeMode::CommitTime, &config.ordering));
+    }
+    let by_position = table.options.get_or_default(&options::RECORD_POSITIONS)?;
+    Ok(MergeRule { by_position, ..config.merge_rule()? })
 }
 
-fn output_schema(snapshot: &Snapshot, request: &ScanRequest) -> Result<Schema> {
-    let user = match &snapshot.schema {
-        Some(text) => arrow_schema(text)?,
-        None => Schema::empty(),
-    };
-    let all = if request.meta { meta::with_meta(&user) } else { user };
+fn output_schema(shape: &RowShape, snapshot: &Snapshot, request: &ScanRequest) -> Result<Schema> {
+    let all = shape.shown(snapshot, request.meta)?;
     let Some(names) = &request.columns else { return Ok(all) };
     let field = |name: &String| -> Result<Arc<Field>> {
         let found = all.fields().iter().find(|f| f.name() == name);

@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
+use super::shape::RowShape;
 use crate::base_file;
 use crate::bytes_form::BytesForm;
-use crate::merge::{self, Batches, MergeRule, SliceMerge};
+use crate::merge::{Batches, MergeRule, SliceLogs, SliceMerge, columns_of};
 use crate::storage::Storage;
 use crate::table::Location;
-use crate::timeline::{Snapshot, arrow_schema};
+use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
@@ -25,7 +26,10 @@ pub struct Split {
     pub(super) location: Location,
     pub(super) snapshot: Snapshot,
     pub(super) columns: Vec<String>,
+    pub(super) shape: RowShape,
     pub(super) rule: MergeRule,
+    /// Rows of base files and logs side by side, deletes aside.
+    pub(super) unmerged: bool,
     pub(super) slices: Vec<FileSlice>,
     /// The rows of only these commits, by requested time.
     pub(super) commits: Option<BTreeSet<String>>,
@@ -38,18 +42,12 @@ impl BytesForm for Split {
 impl Split {
     /// The columns of its rows.
     pub fn schema(&self) -> Result<SchemaRef> {
-        let all = self.all_columns()?;
+        let all = self.shape.shown(&self.snapshot, true)?;
         let fields = self.columns.iter().map(|name| {
             let field = all.fields().iter().find(|f| f.name() == name);
             field.cloned().ok_or_else(|| Error::internal(format!("a split of the unknown column '{name}'")))
         });
         Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
-    }
-
-    fn all_columns(&self) -> Result<Schema> {
-        let text = self.snapshot.schema.as_deref();
-        let user = text.map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
-        Ok(meta::with_meta(&user))
     }
 
     /// Opens the storage itself: for processes elsewhere.
@@ -66,11 +64,7 @@ impl Split {
             let opened = split.open_slice(&storage, &slice, &schema, batch_size);
             opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
         });
-        let rows: Batches = match self.commits.clone() {
-            None => Box::new(rows),
-            Some(commits) => Box::new(rows.map(move |batch| of_commits(&batch?, &commits))),
-        };
-        Ok(SplitReader { rows, output })
+        Ok(SplitReader { rows: Box::new(rows), output })
     }
 
     fn open_slice(
@@ -80,15 +74,41 @@ impl Split {
         output: &SchemaRef,
         batch_size: usize,
     ) -> Result<Batches> {
-        // What merging and choosing need comes along, and is dropped behind them.
-        let needed = self.needed(output, !slice.logs.is_empty())?;
+        let stored = RowShape::stored(&self.snapshot)?;
+        let folder = self.shape.folder_values(&slice.partition, &stored)?;
+        let wanted = |name: &str| output.field_with_name(name).is_ok() && !folder.has(name);
+        let rows = self.stored_rows(storage, slice, wanted, &stored, batch_size)?;
+        let (output, commits) = (Arc::clone(output), self.commits.clone());
+        Ok(Box::new(rows.map(move |batch| match &commits {
+            None => folder.show(&batch?, &output),
+            Some(commits) => folder.show(&of_commits(&batch?, commits)?, &output),
+        })))
+    }
+
+    /// The slice's rows in the wanted columns. What merging and choosing need comes along.
+    fn stored_rows(
+        &self,
+        storage: &Arc<dyn Storage>,
+        slice: &FileSlice,
+        wanted: impl Fn(&str) -> bool,
+        stored: &Schema,
+        batch_size: usize,
+    ) -> Result<Batches> {
+        let chooses = |name: &str| name == meta::COMMIT_TIME && self.commits.is_some();
         if slice.logs.is_empty() {
-            return self.base_rows(storage, slice, &needed, batch_size);
+            let columns = Arc::new(columns_of(stored, |name| wanted(name) || chooses(name)));
+            return self.base_rows(storage, slice, &columns, batch_size);
         }
-        let (changes, _) = merge::read_logs(storage, &self.snapshot, slice, &needed, &self.rule)?;
-        let base = self.base_rows(storage, slice, &needed, batch_size)?;
-        let merged = SliceMerge::new(base, changes, batch_size);
-        Ok(Box::new(merged.map(|m| m.map(|merged| merged.rows))))
+        let logs = SliceLogs::open(storage, &self.snapshot, slice, &self.rule)?;
+        let merges = |name: &str| !self.unmerged && logs.needs(name);
+        let columns = Arc::new(columns_of(stored, |name| wanted(name) || chooses(name) || merges(name)));
+        if self.unmerged {
+            let rows = logs.unmerged(&columns)?;
+            return Ok(Box::new(self.base_rows(storage, slice, &columns, batch_size)?.chain(rows.into_iter().map(Ok))));
+        }
+        let changes = logs.merged(&columns)?;
+        let base = self.base_rows(storage, slice, &columns, batch_size)?;
+        Ok(Box::new(SliceMerge::new(base, changes, batch_size).map(|merged| Ok(merged?.rows))))
     }
 
     fn base_rows(
@@ -102,23 +122,6 @@ impl Split {
         let path = slice.path(base);
         let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
         base_file::read(storage, &path, schema, &names, batch_size)
-    }
-
-    /// The wanted columns; the commit time where it decides; and to merge, the record key, ordering fields, and what marks
-    /// a row as deleted.
-    fn needed(&self, output: &SchemaRef, merged: bool) -> Result<SchemaRef> {
-        if !merged && self.commits.is_none() {
-            return Ok(Arc::clone(output));
-        }
-        let all = self.all_columns()?;
-        let merges =
-            |name: &String| name == meta::RECORD_KEY || name == meta::IS_DELETED || self.rule.ordering.contains(name);
-        let chooses = |name: &String| name == meta::COMMIT_TIME && self.commits.is_some();
-        let needed = all.fields().iter().filter(|f| {
-            let name = f.name();
-            chooses(name) || (merged && merges(name)) || output.field_with_name(name).is_ok()
-        });
-        Ok(Arc::new(Schema::new(needed.cloned().collect::<Vec<_>>())))
     }
 }
 
@@ -138,8 +141,7 @@ impl Iterator for SplitReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.rows.next()?;
-        Some(batch.and_then(|rows| project(&rows, &self.output)))
+        self.rows.next()
     }
 }
 
@@ -150,16 +152,4 @@ fn of_commits(rows: &RecordBatch, commits: &BTreeSet<String>) -> Result<RecordBa
     let chosen =
         BooleanArray::from_iter(times.iter().map(|time| Some(time.is_some_and(|time| commits.contains(time)))));
     Ok(filter_record_batch(rows, &chosen)?)
-}
-
-fn project(rows: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {
-    if rows.schema().fields() == output.fields() {
-        return Ok(rows.clone());
-    }
-    let column = |name: &String| {
-        rows.column_by_name(name).cloned().ok_or_else(|| Error::internal(format!("column '{name}' was not read")))
-    };
-    let columns = output.fields().iter().map(|f| column(f.name())).collect::<Result<Vec<_>>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(output), columns, &options)?)
 }

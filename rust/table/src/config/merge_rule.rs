@@ -1,0 +1,195 @@
+//! How versions of a row are merged, by what a table's properties say.
+//!
+//! Version 9 states the mode, and how values that a writer did not have look. Version 8 states the mode and may repeat it
+//! as strategy and payload class. Version 6 has only the latter two, and there the payload class decides: its strategy id
+//! says nothing unless it is somebody's own.
+
+use hudini_format::key::KeyConfig;
+
+use super::{TableConfig, keys};
+use crate::merge::{self, DeleteMarker, MergeRule, Placeholder, VirtualKeys};
+use crate::options::MergeMode;
+use crate::{Error, Result};
+
+/// The word for mergers of somebody's own, and for payload classes that are no merge mode.
+const CUSTOM: &str = "CUSTOM";
+/// The strategy of tables whose payload class decides.
+const BY_PAYLOAD: &str = "00000000-0000-0000-0000-000000000000";
+const DELETE_FIELD: &str = "hoodie.payload.delete.field";
+const DELETE_TEXT: &str = "hoodie.payload.delete.marker";
+/// Apache Hudi's documents and other readers of its tables do not agree on the key.
+const UNAVAILABLE: [&str; 2] = ["hoodie.write.partial.update.unavailable.value", "partial.update.unavailable.value"];
+/// From here on payload classes are stored as what they mean.
+const FIRST_WITHOUT_PAYLOADS: u32 = 9;
+
+/// Who decides between two versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Winner {
+    Mode(MergeMode),
+    /// A merger with this strategy id.
+    Merger(String),
+    Payload(Payload),
+}
+
+/// Payload classes that mean a merge mode and something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Payload {
+    PartialUpdate,
+    OverwriteNonDefaults,
+    AwsDms,
+}
+
+pub(super) fn of(config: &TableConfig) -> Result<MergeRule> {
+    let mut rule = match winner(config)? {
+        Winner::Mode(mode) => MergeRule::new(mode, &config.ordering),
+        Winner::Merger(id) => {
+            merge::check_merger(&id)?;
+            MergeRule { merger: Some(id), ..MergeRule::new(MergeMode::EventTime, &config.ordering) }
+        }
+        Winner::Payload(payload) => payload.rule(&config.ordering),
+    };
+    if let Some(mode) = config.get(keys::PARTIAL_UPDATE) {
+        rule.placeholder = Some(placeholder(config, mode)?);
+    }
+    if let Some(marker) = delete_marker(config)? {
+        rule.delete_marker = Some(marker);
+    }
+    if config.has_virtual_keys() {
+        let keys = KeyConfig::from_properties(&config.properties)?;
+        // The releases that wrote older tables left the name of a single field out.
+        let names_single_key = keys.names_single_key && config.version >= FIRST_WITHOUT_PAYLOADS;
+        rule.virtual_keys = Some(VirtualKeys::of(&keys, names_single_key)?);
+    }
+    Ok(rule)
+}
+
+/// The word for the mode, as users see it.
+pub(super) fn word(config: &TableConfig) -> Result<&'static str> {
+    Ok(match winner(config)? {
+        Winner::Mode(mode) => mode.word(),
+        Winner::Merger(_) => CUSTOM,
+        Winner::Payload(payload) => payload.mode().word(),
+    })
+}
+
+fn winner(config: &TableConfig) -> Result<Winner> {
+    match config.get(keys::MERGE_MODE) {
+        Some(word) if word.eq_ignore_ascii_case(CUSTOM) => custom(config),
+        Some(word) => understood(keys::MERGE_MODE, word),
+        None => inferred(config),
+    }
+}
+
+/// A table whose mode says no more than that something else decides.
+fn custom(config: &TableConfig) -> Result<Winner> {
+    let payload = config.get(keys::PAYLOAD);
+    match (config.get(keys::MERGE_STRATEGY), payload) {
+        (Some(id), _) if id != BY_PAYLOAD => Ok(Winner::Merger(id.to_owned())),
+        (_, Some(class)) if config.version < FIRST_WITHOUT_PAYLOADS => understood(keys::PAYLOAD, class),
+        (_, Some(class)) => Err(unknown(keys::PAYLOAD, class)),
+        (_, None) => Err(Error::unsupported(format!("{}={CUSTOM} without a strategy", keys::MERGE_MODE))),
+    }
+}
+
+fn inferred(config: &TableConfig) -> Result<Winner> {
+    let payload = config.get(keys::PAYLOAD).map(|class| understood(keys::PAYLOAD, class)).transpose()?;
+    let strategy = |key: &'static str| config.get(key).filter(|id| *id != BY_PAYLOAD).map(|id| by_strategy(id));
+    let stated = if config.version >= 8 {
+        strategy(keys::MERGE_STRATEGY).or(payload)
+    } else {
+        payload.or_else(|| strategy(keys::MERGE_STRATEGY_OLD))
+    };
+    let by_fields = if config.ordering.is_empty() { MergeMode::CommitTime } else { MergeMode::EventTime };
+    Ok(stated.unwrap_or(Winner::Mode(by_fields)))
+}
+
+fn by_strategy(id: &str) -> Winner {
+    MergeMode::parse(id).map_or_else(|_| Winner::Merger(id.to_owned()), Winner::Mode)
+}
+
+fn understood(key: &str, word: &str) -> Result<Winner> {
+    let of_payload = || Payload::of(word).map(Winner::Payload).ok_or_else(|| unknown(key, word));
+    MergeMode::parse(word).map(Winner::Mode).or_else(|_| of_payload())
+}
+
+fn unknown(key: &str, word: &str) -> Error {
+    Error::unsupported(format!("{key}={word}"))
+}
+
+impl Payload {
+    fn of(class: &str) -> Option<Self> {
+        match class.strip_prefix("org.apache.hudi.")? {
+            "common.model.PartialUpdateAvroPayload" => Some(Self::PartialUpdate),
+            "common.model.OverwriteNonDefaultsWithLatestAvroPayload" => Some(Self::OverwriteNonDefaults),
+            "common.model.AWSDmsAvroPayload" | "payload.AWSDmsAvroPayload" => Some(Self::AwsDms),
+            _ => None,
+        }
+    }
+
+    fn mode(self) -> MergeMode {
+        match self {
+            Self::PartialUpdate => MergeMode::EventTime,
+            Self::OverwriteNonDefaults | Self::AwsDms => MergeMode::CommitTime,
+        }
+    }
+
+    fn rule(self, ordering: &[String]) -> MergeRule {
+        let rule = MergeRule::new(self.mode(), ordering);
+        match self {
+            Self::PartialUpdate | Self::OverwriteNonDefaults => {
+                MergeRule { placeholder: Some(Placeholder::Default), ..rule }
+            }
+            // The column and the letter with which AWS DMS says what happened.
+            Self::AwsDms => {
+                let marker = DeleteMarker { field: "Op".to_owned(), text: "D".to_owned() };
+                MergeRule { delete_marker: Some(marker), ..rule }
+            }
+        }
+    }
+}
+
+/// What a value looks like that a writer did not have.
+fn placeholder(config: &TableConfig, mode: &str) -> Result<Placeholder> {
+    let property = |suffix: &&str| config.get(&format!("{}{suffix}", keys::MERGE_PROPERTY_PREFIX));
+    match mode.to_ascii_uppercase().as_str() {
+        "IGNORE_DEFAULTS" => Ok(Placeholder::Default),
+        "FILL_UNAVAILABLE" => {
+            let text = UNAVAILABLE.iter().find_map(property);
+            let text =
+                text.ok_or_else(|| Error::unsupported(format!("{}={mode} without its text", keys::PARTIAL_UPDATE)))?;
+            Ok(Placeholder::Text(text.to_owned()))
+        }
+        _ => Err(unknown(keys::PARTIAL_UPDATE, mode)),
+    }
+}
+
+/// The marker by which readers know deletes among rows. Under the prefix of merge properties it is the writers' affair, who
+/// turn such rows into deletes: Apache Hudi's readers return those that they find.
+fn delete_marker(config: &TableConfig) -> Result<Option<DeleteMarker>> {
+    match (config.get(DELETE_FIELD), config.get(DELETE_TEXT)) {
+        (None, None) => Ok(None),
+        (Some(field), Some(text)) => Ok(Some(DeleteMarker { field: field.to_owned(), text: text.to_owned() })),
+        _ => Err(Error::unsupported(format!("one of {DELETE_FIELD} and {DELETE_TEXT} without the other"))),
+    }
+}
+
+/// Refuses rules by which hudini does not write.
+pub(super) fn check_writable(config: &TableConfig) -> Result<()> {
+    let rule = of(config)?;
+    if let Some(id) = &rule.merger {
+        return Err(Error::unsupported(format!("writing to a table with the merge strategy {id}")));
+    }
+    if let Some(mode) = config.get(keys::PARTIAL_UPDATE) {
+        return Err(Error::unsupported(format!("writing to a table with {}={mode}", keys::PARTIAL_UPDATE)));
+    }
+    let marker = config.properties.iter().find(|(key, _)| {
+        let key = key.strip_prefix(keys::MERGE_PROPERTY_PREFIX).unwrap_or(key);
+        key == DELETE_FIELD || key == DELETE_TEXT
+    });
+    match marker {
+        Some((key, value)) => {
+            Err(Error::unsupported(format!("writing to a table with deletes by a marker column ({key}={value})")))
+        }
+        None => Ok(()),
+    }
+}
