@@ -155,6 +155,11 @@ class Scan:
 def split_schema(split: bytes) -> Schema: ...
 def read_split(split: bytes, batch_size: int | None) -> Stream: ...
 
+def register_merger(
+    strategy_id: str, function: Callable[[Stream, Stream], _HasStream]
+) -> None:
+    """The function takes older and newer rows, and gives one batch of as many merged ones."""
+
 @final
 class Action:
     """The driver's side of one commit: begin, locate, place, run, commit."""

@@ -194,6 +194,10 @@ options! {
     values BOOLEAN, values::boolean;
     help "Whether log records that name rows of the base file are merged with those; otherwise with the rows of their key.";
 
+    BOOTSTRAP_PATH: String = "hoodie.bootstrap.base.path";
+    values "a path or URL", values::text;
+    help "Where the files are now of which a bootstrap made the table. Not given: where they were then.";
+
     // hudini's own.
     UNSUPPORTED: Unsupported = "hudini.unsupported";
     default "error";

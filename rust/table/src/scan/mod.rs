@@ -3,6 +3,7 @@
 //! A scan is pinned when it is made and can be read again and again. A split is a file slice with all that a process
 //! elsewhere needs to read it.
 
+mod bootstrap;
 mod incremental;
 mod moment;
 mod parallel;
@@ -23,6 +24,7 @@ use crate::timeline::{Snapshot, Timeline, Until};
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
+use bootstrap::Sources;
 pub use incremental::Window;
 use shape::RowShape;
 pub use split::{Split, SplitReader};
@@ -69,6 +71,7 @@ pub struct Scan {
     shape: RowShape,
     rule: MergeRule,
     unmerged: bool,
+    sources: Option<Sources>,
 }
 
 /// What a scan reads: a state of the table, and what of it.
@@ -112,7 +115,8 @@ impl Scan {
         let rule = rule(table, &config)?;
         rule.check_defaults(pinned.snapshot.schema.as_deref())?;
         let unmerged = table.options.get_or_default(&options::MERGE_TYPE)? == MergeType::Unmerged;
-        Ok(Self { table: table.clone(), request, pinned, schema, shape, rule, unmerged })
+        let sources = Sources::of(table, &config, &pinned.slices)?;
+        Ok(Self { table: table.clone(), request, pinned, schema, shape, rule, unmerged, sources })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -152,6 +156,7 @@ impl Scan {
             shape: self.shape.clone(),
             rule: self.rule.clone(),
             unmerged: self.unmerged,
+            sources: self.sources.clone(),
             slices,
         }
     }

@@ -10,6 +10,7 @@ use arrow_select::filter::filter_record_batch;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
+use super::bootstrap::Sources;
 use super::shape::RowShape;
 use crate::base_file;
 use crate::bytes_form::BytesForm;
@@ -30,6 +31,8 @@ pub struct Split {
     pub(super) rule: MergeRule,
     /// Rows of base files and logs side by side, deletes aside.
     pub(super) unmerged: bool,
+    /// Of base files that have not all columns.
+    pub(super) sources: Option<Sources>,
     pub(super) slices: Vec<FileSlice>,
     /// The rows of only these commits, by requested time.
     pub(super) commits: Option<BTreeSet<String>>,
@@ -120,6 +123,11 @@ impl Split {
     ) -> Result<Batches> {
         let Some(base) = &slice.base else { return Ok(Box::new(std::iter::empty())) };
         let path = slice.path(base);
+        let stitched =
+            self.sources.as_ref().map(|sources| sources.rows(storage, &path, schema, batch_size)).transpose()?;
+        if let Some(rows) = stitched.flatten() {
+            return Ok(rows);
+        }
         let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
         base_file::read(storage, &path, schema, &names, batch_size)
     }
