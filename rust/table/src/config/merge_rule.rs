@@ -193,3 +193,98 @@ pub(super) fn check_writable(config: &TableConfig) -> Result<()> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use hudini_format::properties::Properties;
+    use rstest::rstest;
+
+    fn config(version: u32, properties: &[(&str, &str)]) -> TableConfig {
+        let mut text =
+            format!("hoodie.table.name=t\nhoodie.table.version={version}\nhoodie.table.recordkey.fields=id\n");
+        text += "hoodie.table.precombine.field=ts\n";
+        properties.iter().for_each(|(key, value)| text += &format!("{key}={value}\n"));
+        TableConfig::of(Properties::parse(text.as_bytes()).unwrap()).unwrap()
+    }
+
+    fn payload(version: u32, class: &str) -> Result<MergeRule> {
+        of(&config(version, &[(keys::PAYLOAD, &format!("org.apache.hudi.common.model.{class}"))]))
+    }
+
+    fn by_event_time(placeholder: Option<Placeholder>) -> MergeRule {
+        MergeRule { placeholder, ..MergeRule::new(MergeMode::EventTime, &["ts".to_owned()]) }
+    }
+
+    fn by_commit_time(placeholder: Option<Placeholder>) -> MergeRule {
+        MergeRule { placeholder, ..MergeRule::new(MergeMode::CommitTime, &[]) }
+    }
+
+    #[rstest]
+    #[case("DefaultHoodieRecordPayload", by_event_time(None))]
+    #[case("EventTimeAvroPayload", by_event_time(None))]
+    #[case("OverwriteWithLatestAvroPayload", by_commit_time(None))]
+    #[case("PartialUpdateAvroPayload", by_event_time(Some(Placeholder::Default)))]
+    #[case("OverwriteNonDefaultsWithLatestAvroPayload", by_commit_time(Some(Placeholder::Default)))]
+    fn payload_classes_of_older_tables(#[case] class: &str, #[case] expected: MergeRule) {
+        for version in [6, 8] {
+            assert_eq!(payload(version, class).unwrap(), expected);
+        }
+        let class = format!("org.apache.hudi.common.model.{class}");
+        let stated =
+            [(keys::MERGE_MODE, "CUSTOM"), (keys::MERGE_STRATEGY, BY_PAYLOAD), (keys::PAYLOAD, class.as_str())];
+        let written = of(&config(8, &stated));
+        assert!(written.is_ok_and(|rule| rule == expected));
+        assert!(of(&config(9, &stated)).is_err(), "there it is somebody's own");
+    }
+
+    #[test]
+    fn aws_dms_marks_deletes() {
+        let rule = payload(8, "AWSDmsAvroPayload").unwrap();
+        assert_eq!(rule.delete_marker, Some(DeleteMarker { field: "Op".into(), text: "D".into() }));
+        assert!(!rule.by_event_time);
+    }
+
+    #[rstest]
+    #[case("debezium.PostgresDebeziumAvroPayload")]
+    #[case("SomethingNew")]
+    fn other_payloads_are_refused_by_name(#[case] class: &str) {
+        let e = payload(6, class).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::UnsupportedFeature);
+        assert!(e.message().contains(class), "{e}");
+    }
+
+    #[test]
+    fn the_strategy_of_version_6_says_nothing_beside_a_payload() {
+        let both = [
+            (keys::PAYLOAD, "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"),
+            (keys::MERGE_STRATEGY_OLD, "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"),
+        ];
+        assert_eq!(of(&config(6, &both)).unwrap(), by_commit_time(None));
+        assert_eq!(of(&config(6, &both[1..])).unwrap(), by_event_time(None));
+        let own = [(keys::MERGE_STRATEGY_OLD, "11111111-2222-3333-4444-555555555555")];
+        assert!(of(&config(6, &own)).unwrap_err().message().contains("11111111"));
+        assert_eq!(word(&config(6, &own)).unwrap(), CUSTOM);
+    }
+
+    #[test]
+    fn markers_under_the_prefix_are_the_writers_affair() {
+        let prefixed = [
+            ("hoodie.record.merge.property.hoodie.payload.delete.field", "Op"),
+            ("hoodie.record.merge.property.hoodie.payload.delete.marker", "D"),
+        ];
+        let config = config(9, &prefixed);
+        assert_eq!(of(&config).unwrap().delete_marker, None);
+        assert!(check_writable(&config).is_err());
+    }
+
+    #[test]
+    fn virtual_keys_of_older_tables_are_bare() {
+        let fields = [("hoodie.populate.meta.fields", "false"), ("hoodie.table.keygenerator.type", "COMPLEX")];
+        let fields = [fields[0], fields[1], ("hoodie.table.partition.fields", "p")];
+        let keys = |version| of(&config(version, &fields)).unwrap().virtual_keys;
+        assert_ne!(keys(8), keys(9));
+        assert_eq!(keys(8), keys(6));
+    }
+}

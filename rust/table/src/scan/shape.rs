@@ -211,3 +211,101 @@ impl FolderValues {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::ManualClock;
+    use crate::storage::Storage;
+    use crate::storage::memory::Memory;
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Date32Type, Int32Type, Int64Type};
+    use rstest::rstest;
+
+    fn shape(properties: &[(&str, &str)]) -> RowShape {
+        let memory = Memory::new("t", Arc::new(ManualClock::new(0)));
+        let mut text = "hoodie.table.name=t\nhoodie.table.version=9\n".to_owned();
+        properties.iter().for_each(|(key, value)| text += &format!("{key}={value}\n"));
+        memory.replace(".hoodie/hoodie.properties", text.as_bytes()).unwrap();
+        RowShape::of(&TableConfig::load(&memory).unwrap()).unwrap()
+    }
+
+    fn columns() -> Schema {
+        Schema::new(vec![
+            Field::new("id", DataType::Int32, false),
+            Field::new("p", DataType::Utf8, true),
+            Field::new("n", DataType::Int64, true),
+            Field::new("d", DataType::Date32, true),
+            Field::new("t", DataType::Timestamp(arrow_schema::TimeUnit::Microsecond, None), true),
+            Field::new("must", DataType::Utf8, false),
+        ])
+    }
+
+    const HIVE: (&str, &str) = ("hoodie.datasource.write.hive_style_partitioning", "true");
+    const DROPPED: (&str, &str) = ("hoodie.datasource.write.drop.partition.columns", "true");
+
+    fn values(properties: &[(&str, &str)], folder: &str) -> Result<Vec<(String, ArrayRef)>> {
+        Ok(shape(properties).folder_values(folder, &columns())?.0)
+    }
+
+    #[test]
+    fn folders_say_values_in_the_types_of_the_columns() {
+        let found = values(&[("hoodie.table.partition.fields", "p,n,d"), HIVE], "p=x/n=-3/d=2024-02-29").unwrap();
+        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["p", "n", "d"]);
+        assert_eq!(found[0].1.as_string::<i32>().value(0), "x");
+        assert_eq!(found[1].1.as_primitive::<Int64Type>().value(0), -3);
+        assert_eq!(found[2].1.as_primitive::<Date32Type>().value(0), 19782);
+        let found = values(&[("hoodie.table.partition.fields", "p")], "__HIVE_DEFAULT_PARTITION__").unwrap();
+        assert!(found[0].1.is_null(0));
+        let found = values(&[("hoodie.table.partition.fields", "p")], "a/b").unwrap();
+        assert_eq!(found[0].1.as_string::<i32>().value(0), "a/b", "of one field, all of the path");
+    }
+
+    #[rstest]
+    #[case::not_of_the_type("n", "x")]
+    #[case::a_number_or_a_text("t", "1577934245678901")]
+    #[case::too_many_levels("p,n", "a/b/3")]
+    #[case::null_where_there_must_be_none("must", "__HIVE_DEFAULT_PARTITION__")]
+    #[case::a_field_of_a_struct("s.p", "x")]
+    fn what_a_folder_does_not_say_the_files_do(#[case] fields: &str, #[case] folder: &str) {
+        assert!(values(&[("hoodie.table.partition.fields", fields)], folder).unwrap().is_empty());
+    }
+
+    #[rstest]
+    #[case("n", "x")]
+    #[case("t", "1577934245678901")]
+    #[case("p,n", "a/b/3")]
+    fn unless_files_lack_the_columns(#[case] fields: &str, #[case] folder: &str) {
+        assert!(values(&[("hoodie.table.partition.fields", fields), DROPPED], folder).is_err());
+    }
+
+    #[test]
+    fn time_based_generators_leave_the_values_to_the_files() {
+        let kind = |name| ("hoodie.table.keygenerator.type", name);
+        let timed = [("hoodie.table.partition.fields", "n"), kind("TIMESTAMP")];
+        assert!(values(&timed, "2024").unwrap().is_empty());
+        let field = Arc::new(Field::new("n", DataType::Int64, true));
+        assert_eq!(*shape(&timed).shown_field(&field).data_type(), DataType::Utf8);
+        let custom = [("hoodie.table.partition.fields", "p:SIMPLE,n:timestamp"), kind("CUSTOM")];
+        let found = values(&custom, "x/2024").unwrap();
+        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["p"]);
+        assert_eq!(*shape(&custom).shown_field(&field).data_type(), DataType::Int64);
+        let older = [("hoodie.table.partition.fields", "p,n"), kind("CUSTOM")];
+        assert!(values(&older, "x/2024").unwrap().is_empty(), "tables of version 6 do not say which is which");
+    }
+
+    #[test]
+    fn rows_are_shown_with_what_folders_say() {
+        let shape = shape(&[("hoodie.table.partition.fields", "n"), ("hoodie.table.keygenerator.type", "SIMPLE")]);
+        let folder = shape.folder_values("7", &columns()).unwrap();
+        assert!(folder.has("n") && !folder.has("id"));
+        let ids: ArrayRef = Arc::new(arrow_array::Int32Array::from(vec![1, 2]));
+        let schema = Arc::new(Schema::new(vec![columns().field(0).clone()]));
+        let rows = RecordBatch::try_new(schema, vec![ids]).unwrap();
+        let output = Arc::new(Schema::new(vec![columns().field(2).clone(), columns().field(0).clone()]));
+        let shown = folder.show(&rows, &output).unwrap();
+        assert_eq!(shown.column(0).as_primitive::<Int64Type>().values(), &[7, 7]);
+        assert_eq!(shown.column(1).as_primitive::<Int32Type>().values(), &[1, 2]);
+    }
+}
