@@ -284,6 +284,8 @@ fn unavailable_values_are_filled_and_nulls_are_not() {
 #[case::half_a_marker(&[("hoodie.payload.delete.field", "v")], "without the other")]
 fn what_is_not_understood_is_refused_by_name(#[case] properties: &[(&str, &str)], #[case] named: &str) {
     let world = table(&[("k", 5, None, None)], properties);
+    assert_eq!(seen(&world.table()), ["k 5 - -"], "where there are no logs, nothing is merged");
+    log(&world, &[rows(&[("k", 6, None, None)])]);
     let e = read(&world.table(), &["id"]).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::UnsupportedFeature);
     assert!(e.message().contains(named), "{e}");

@@ -196,9 +196,6 @@ impl TableConfig {
         if let Some(format) = self.get(keys::TABLE_FORMAT).filter(|f| !f.eq_ignore_ascii_case("native")) {
             return Err(Error::unsupported(format!("the table format '{format}'")));
         }
-        if self.is_mor() {
-            self.merge_rule()?;
-        }
         Ok(())
     }
 

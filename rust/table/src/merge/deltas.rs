@@ -11,70 +11,13 @@ use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use hudini_format::log::{DeleteRecord, OrderingValue};
 
+use super::change::{Change, Id};
 use super::custom::{self, Merger};
 use super::deleted::{deleted_rows, record_keys};
 use super::ordering::{OrderingColumns, OrderingKey};
 use super::rows::{self, Batches, Composition, Place};
 use super::rule::MergeRule;
 use crate::{Error, Result};
-
-/// The last word on one key.
-#[derive(Debug, Clone)]
-pub(crate) enum Change {
-    /// A row of one of the batches.
-    Row { batch: usize, row: usize },
-    /// That row, but for columns that others lent it.
-    Mixed { batch: usize, row: usize, columns: Composition },
-    Delete {
-        /// `None`: delete whatever came before, whatever its ordering value.
-        ordering: Option<OrderingKey>,
-        /// The row that asked for it, if it was a row.
-        row: Option<(usize, usize)>,
-    },
-}
-
-impl Change {
-    fn row(&self) -> Option<Place> {
-        match self {
-            Self::Row { batch, row } | Self::Mixed { batch, row, .. } => Some((*batch, *row)),
-            Self::Delete { .. } => None,
-        }
-    }
-
-    /// Where its columns are; batch 0 is of the base file. `None` for a delete.
-    pub(super) fn columns(&self) -> Option<Composition> {
-        match self {
-            Self::Row { batch, row } => Some(Composition::Whole((batch + 1, *row))),
-            Self::Mixed { columns, .. } => Some(columns.clone()),
-            Self::Delete { .. } => None,
-        }
-    }
-
-    fn with_columns(winner: Place, columns: Composition) -> Self {
-        let (batch, row) = winner;
-        match columns {
-            Composition::Whole(place) if place == (batch + 1, row) => Self::Row { batch, row },
-            columns => Self::Mixed { batch, row, columns },
-        }
-    }
-}
-
-/// Which row a change is about.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Id<'a> {
-    Key(&'a str),
-    /// Its place in the base file.
-    Position(u64),
-}
-
-impl std::fmt::Display for Id<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Key(key) => write!(f, "record key '{key}'"),
-            Self::Position(position) => write!(f, "row {position} of the base file"),
-        }
-    }
-}
 
 #[derive(Debug)]
 struct Entry {
@@ -364,10 +307,15 @@ impl Deltas {
         }
     }
 
-    /// Rows whose key no base row had, in order of arrival: (batch, row).
-    pub(super) fn inserts(&self) -> Vec<Change> {
-        let unused = self.entries.iter().filter(|e| !e.used && e.change.row().is_some());
-        unused.map(|e| e.change.clone()).collect()
+    /// The entries with rows whose key no base row had, in order of arrival.
+    pub(super) fn inserts(&self) -> Vec<usize> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter(|(_, e)| !e.used && e.change.row().is_some()).map(|(at, _)| at).collect()
+    }
+
+    /// Where the columns of an entry's row are.
+    pub(super) fn columns_of(&self, entry: usize) -> Option<Composition> {
+        self.entries.get(entry)?.change.columns()
     }
 
     /// Whether changes are known by their places in the base file.

@@ -1,5 +1,6 @@
 //! One file slice = base file + changes → rows, by the table's merge mode.
 
+mod change;
 mod custom;
 mod deleted;
 mod deltas;

@@ -8,9 +8,10 @@ use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_select::interleave::interleave_record_batch;
 
+use super::change::{Change, Id};
 use super::custom;
 use super::deleted::{deleted_rows, record_keys};
-use super::deltas::{Change, Deltas, Id};
+use super::deltas::Deltas;
 use super::ordering::OrderingColumns;
 use super::rows::{self, Composition, Place};
 use crate::{Error, Result};
@@ -78,7 +79,7 @@ pub struct SliceMerge {
     /// Rows of the base file so far.
     base_rows: u64,
     /// Inserts not handed out yet; `None` while base rows are coming.
-    inserts: Option<std::vec::IntoIter<Change>>,
+    inserts: Option<std::vec::IntoIter<usize>>,
     batch_size: usize,
     counts: MergeCounts,
 }
@@ -241,18 +242,18 @@ impl SliceMerge {
 
     fn next_inserts(&mut self) -> Option<Result<Merged>> {
         let inserts = self.inserts.get_or_insert_with(|| self.deltas.inserts().into_iter());
-        let changes: Vec<_> = inserts.by_ref().take(self.batch_size).collect();
-        if changes.is_empty() {
+        let entries: Vec<_> = inserts.by_ref().take(self.batch_size).collect();
+        if entries.is_empty() {
             return None;
         }
-        self.counts.inserted += changes.len() as u64;
-        Some(self.inserted(&changes).map(Merged::all_changed))
+        self.counts.inserted += entries.len() as u64;
+        Some(self.inserted(&entries).map(Merged::all_changed))
     }
 
-    fn inserted(&self, changes: &[Change]) -> Result<RecordBatch> {
+    fn inserted(&self, entries: &[usize]) -> Result<RecordBatch> {
         let schema = self.deltas.batches().first().map(RecordBatch::schema);
         let schema = schema.ok_or_else(|| Error::internal("rows picked from nothing"))?;
-        let columns: Vec<_> = changes.iter().filter_map(Change::columns).collect();
+        let columns: Vec<_> = entries.iter().filter_map(|at| self.deltas.columns_of(*at)).collect();
         let empty = RecordBatch::new_empty(Arc::clone(&schema));
         rows::gather(&schema, &self.sources(&empty), &columns)
     }

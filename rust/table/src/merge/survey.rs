@@ -5,7 +5,7 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use hudini_format::log::{Block, BlockKind};
+use hudini_format::log::{Block, BlockKind, HeaderKey};
 
 use super::log::LogStats;
 use crate::Result;
@@ -89,8 +89,11 @@ struct Survey<'a> {
 impl Survey<'_> {
     /// Positions of another base file mean nothing, and none are as good as missing.
     fn is_positioned(&self, block: &Block<'_>) -> Result<bool> {
-        let Some(base_instant) = self.base_instant else { return Ok(false) };
-        Ok(block.positions()?.is_some_and(|(positions, of)| of == base_instant && !positions.is_empty()))
+        let of = block.headers.get(HeaderKey::BaseFileInstantTimeOfRecordPositions);
+        if self.base_instant.is_none() || of != self.base_instant {
+            return Ok(false);
+        }
+        Ok(block.positions()?.is_some_and(|(positions, _)| !positions.is_empty()))
     }
 }
 

@@ -112,9 +112,10 @@ impl Scan {
         let pinned = Arc::new(pin(table, &config, &request)?);
         let shape = RowShape::of(&config)?;
         let schema = Arc::new(output_schema(&shape, &pinned.snapshot, &request)?);
-        let rule = rule(table, &config)?;
-        rule.check_defaults(pinned.snapshot.schema.as_deref())?;
         let unmerged = table.options.get_or_default(&options::MERGE_TYPE)? == MergeType::Unmerged;
+        let merges = !unmerged && pinned.slices.iter().any(|slice| !slice.logs.is_empty());
+        let rule = if merges { rule(table, &config)? } else { MergeRule::new(MergeMode::CommitTime, &[]) };
+        rule.check_defaults(pinned.snapshot.schema.as_deref())?;
         let sources = Sources::of(table, &config, &pinned.slices)?;
         Ok(Self { table: table.clone(), request, pinned, schema, shape, rule, unmerged, sources })
     }
@@ -251,10 +252,6 @@ fn zone_of(table: &Table, config: &TableConfig) -> impl Fn(i64) -> i64 {
 }
 
 fn rule(table: &Table, config: &TableConfig) -> Result<MergeRule> {
-    if !config.is_mor() {
-        // A copy-on-write table is merged when it is written; nothing is merged on reading.
-        return Ok(MergeRule::new(MergeMode::CommitTime, &config.ordering));
-    }
     let by_position = table.options.get_or_default(&options::RECORD_POSITIONS)?;
     Ok(MergeRule { by_position, ..config.merge_rule()? })
 }

@@ -36,8 +36,6 @@ struct Folders {
     as_text: bool,
     /// The columns are in no file.
     dropped: bool,
-    hive: bool,
-    url_encoded: bool,
     slashed_dates: bool,
 }
 
@@ -105,8 +103,6 @@ impl Folders {
             columns,
             as_text: generator == Some(Generator::Timestamp),
             dropped,
-            hive: config.is_true(keys::HIVE_STYLE),
-            url_encoded: config.is_true(keys::URL_ENCODE),
             slashed_dates: config.is_true(keys::SLASHED_DATES),
         }))
     }
@@ -121,7 +117,7 @@ impl Folders {
     }
 
     fn values(&self, partition: &str, wanted: &Schema) -> Result<Vec<(String, ArrayRef)>> {
-        let style = PathStyle { hive: self.hive, url_encoded: self.url_encoded, slashed_dates: self.slashed_dates };
+        let style = PathStyle { slashed_dates: self.slashed_dates, ..PathStyle::default() };
         let names: Vec<_> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         let texts = match style.values(partition, &names) {
             Ok(texts) => texts,
