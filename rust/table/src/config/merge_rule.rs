@@ -93,7 +93,7 @@ fn custom(config: &TableConfig) -> Result<Winner> {
 
 fn inferred(config: &TableConfig) -> Result<Winner> {
     let payload = config.get(keys::PAYLOAD).map(|class| understood(keys::PAYLOAD, class)).transpose()?;
-    let strategy = |key: &'static str| config.get(key).filter(|id| *id != BY_PAYLOAD).map(|id| by_strategy(id));
+    let strategy = |key: &'static str| config.get(key).filter(|id| *id != BY_PAYLOAD).map(by_strategy);
     let stated = if config.version >= 8 {
         strategy(keys::MERGE_STRATEGY).or(payload)
     } else {

@@ -76,10 +76,10 @@ impl<'s> SliceLogs<'s> {
 
     /// The rows of all blocks, in columns of `schema`, merged among themselves.
     pub fn merged(self, schema: &SchemaRef) -> Result<Deltas> {
-        let deltas = Deltas::new(self.rule.clone())?;
+        let deltas = Box::new(Deltas::new(self.rule.clone())?);
         let taker = Taker::Merging { deltas, by_position: self.by_position };
         match self.read(schema, taker)? {
-            Taker::Merging { deltas, .. } => Ok(deltas),
+            Taker::Merging { deltas, .. } => Ok(*deltas),
             Taker::Keeping(_) => Err(Error::internal("logs were not merged")),
         }
     }
@@ -113,7 +113,7 @@ impl<'s> SliceLogs<'s> {
 /// What becomes of the rows of blocks.
 #[derive(Debug)]
 enum Taker {
-    Merging { deltas: Deltas, by_position: bool },
+    Merging { deltas: Box<Deltas>, by_position: bool },
     Keeping(Vec<RecordBatch>),
 }
 
