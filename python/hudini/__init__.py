@@ -30,6 +30,7 @@ from hudini.errors import (
     TableNotFound,
     UnsupportedFeature,
 )
+from hudini.mergers import register_merger
 from hudini.scan import Scan, Split, read_split
 from hudini.schema import Schema
 from hudini.table import Table, create, is_table, open, write
@@ -60,5 +61,6 @@ __all__ = [
     "is_table",
     "open",
     "read_split",
+    "register_merger",
     "write",
 ]

@@ -156,6 +156,8 @@ class Scan:
 
 def split_schema(split: bytes) -> Schema: ...
 def read_split(split: bytes, batch_size: int | None) -> Stream: ...
+def register_merger(strategy_id: str, function: Callable[[Stream, Stream], _HasStream]) -> None:
+    """The function takes older and newer rows, and gives one batch of as many merged ones."""
 
 @final
 class Action:

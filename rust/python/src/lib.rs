@@ -6,6 +6,7 @@ mod action;
 mod arrow;
 mod errors;
 mod inspect;
+mod merger;
 mod scan;
 mod table;
 mod values;
@@ -32,6 +33,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     ] {
         m.add_function(function)?;
     }
+    m.add_function(wrap_pyfunction!(merger::register_merger, m)?)?;
     m.add_function(wrap_pyfunction!(action::locate, m)?)?;
     m.add_function(wrap_pyfunction!(action::run_task, m)?)?;
     Ok(())

@@ -19,6 +19,7 @@
 //! Files of other releases are read by the schema that they carry. Fields that we do not know are kept in `extra`, and
 //! the file's schema in `writer_schema`: written again, such a payload has lost nothing.
 
+mod bootstrap;
 mod clean;
 mod clustering;
 mod commit;
@@ -36,6 +37,7 @@ mod restore;
 mod rollback;
 mod savepoint;
 
+pub use bootstrap::{BootstrapFile, BootstrapFileStatus, BootstrapPath};
 pub use clean::{ActionInstant, CleanFileInfo, CleanMetadata, CleanPartitionMetadata, CleanerPlan};
 pub use clustering::{ClusteringGroup, ClusteringPlan, ClusteringStrategy, RequestedReplaceMetadata, SliceInfo};
 pub use commit::{CommitMetadata, NO_PREVIOUS_COMMIT, RuntimeStats, SCHEMA_KEY, WriteStat};

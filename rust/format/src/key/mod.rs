@@ -173,9 +173,11 @@ fn time_value_of<'a>(column: &Column<'a>, row: usize, dated: bool) -> Result<tim
     if column.is_null(row) { Ok(time::TimeValue::Null) } else { time_value(column.values, row, dated) }
 }
 
-/// What would be read back as another value: a slash in one of several values makes another level.
+/// What would be read back as another value: a slash in one of several values makes another level, and what looks like an
+/// escape is undone.
 fn check_value(field: &str, value: &str, fields: usize) -> Result<()> {
-    if value.contains(':') || (fields > 1 && value.contains('/')) {
+    let escape = !value.contains('/') && unescape(value) != value;
+    if value.contains(':') || escape || (fields > 1 && value.contains('/')) {
         return Err(Error::schema(format!("the value '{value}' of partition column '{field}' is no directory name"))
             .with_hint("create the table with hoodie.datasource.write.partitionpath.urlencode=true"));
     }

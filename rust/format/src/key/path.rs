@@ -7,8 +7,6 @@ use crate::{Error, Result};
 
 /// The directory of rows whose partition value is null or empty.
 pub const DEFAULT_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
-/// Its name before release 0.12.
-const OLD_DEFAULT_PARTITION: &str = "default";
 
 /// Percent-encodes what Apache Hudi encodes in partition values, and nothing else.
 pub fn push_escaped(value: &str, out: &mut String) {
@@ -80,7 +78,8 @@ pub struct PathStyle {
 impl PathStyle {
     /// The values of the partition fields in a path relative to the table; `None` for null.
     ///
-    /// Of one field the whole path is the value, slashes included. Values of time partitions are printed dates, and what was
+    /// As Apache Hudi reads them on Spark: escapes are undone whether or not the table escapes its values, but of one field a
+    /// path of several levels is the value as it stands. Values of time partitions are printed dates, and what was
     /// printed cannot always be told from the date.
     pub fn values<'a>(&self, path: &'a str, fields: &[impl AsRef<str>]) -> Result<Vec<Option<Cow<'a, str>>>> {
         match fields {
@@ -93,24 +92,26 @@ impl PathStyle {
                         format!("the partition path '{path}' has not the {} levels of its table", fields.len());
                     return Err(Error::schema(message).with_hint("values with slashes need URL encoding"));
                 }
-                Ok(levels.into_iter().zip(fields).map(|(level, field)| self.value(level, field.as_ref())).collect())
+                Ok(levels.into_iter().zip(fields).map(|(level, field)| value(level, field.as_ref())).collect())
             }
         }
     }
 
     fn only_value<'a>(&self, path: &'a str, field: &str) -> Option<Cow<'a, str>> {
-        match self.value(path, field) {
-            Some(value) if self.slashed_dates => Some(value.replace('/', "-").into()),
-            value => value,
+        if !path.contains('/') {
+            return value(path, field);
         }
+        let whole = bare(path, field);
+        Some(if self.slashed_dates { whole.replace('/', "-").into() } else { Cow::Borrowed(whole) })
     }
+}
 
-    /// The prefix is taken off wherever it stands, as it is from tables that changed their style.
-    fn value<'a>(&self, level: &'a str, field: &str) -> Option<Cow<'a, str>> {
-        let bare = level.strip_prefix(field).and_then(|rest| rest.strip_prefix('=')).unwrap_or(level);
-        if bare == DEFAULT_PARTITION || (!self.hive && bare == OLD_DEFAULT_PARTITION) {
-            return None;
-        }
-        Some(if self.url_encoded { unescape(bare) } else { Cow::Borrowed(bare) })
-    }
+/// The prefix is taken off wherever it stands, as it is from tables that changed their style.
+fn bare<'a>(level: &'a str, field: &str) -> &'a str {
+    level.strip_prefix(field).and_then(|rest| rest.strip_prefix('=')).unwrap_or(level)
+}
+
+fn value<'a>(level: &'a str, field: &str) -> Option<Cow<'a, str>> {
+    let bare = bare(level, field);
+    (bare != DEFAULT_PARTITION).then(|| unescape(bare))
 }

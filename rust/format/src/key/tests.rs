@@ -294,9 +294,11 @@ fn style(hive: bool, url_encoded: bool, slashed_dates: bool) -> PathStyle {
 #[rstest]
 #[case(style(false, false, false), "q/r", &["p"], &[Some("q/r")])]
 #[case(style(true, true, false), "p=a%2Fb%zz%2", &["p"], &[Some("a/b%zz%2")])]
-#[case(style(true, false, false), "p=a%2Fb/q=", &["p", "q"], &[Some("a%2Fb"), Some("")])]
+#[case(style(true, false, false), "p=a%2Fb/q=", &["p", "q"], &[Some("a/b"), Some("")])]
+#[case(style(false, false, false), "50%25", &["p"], &[Some("50%")])]
+#[case(style(false, false, false), "50%25/x", &["p"], &[Some("50%25/x")])]
 #[case(style(true, false, false), "p=__HIVE_DEFAULT_PARTITION__/q=default", &["p", "q"], &[None, Some("default")])]
-#[case(style(false, false, false), "default", &["p"], &[None])]
+#[case(style(false, false, false), "default", &["p"], &[Some("default")])]
 #[case(style(true, false, true), "d=2020/02/29", &["d"], &[Some("2020-02-29")])]
 #[case(style(false, false, true), "2020/02/29", &["d"], &[Some("2020-02-29")])]
 #[case(style(false, false, false), "", &[], &[])]
@@ -338,7 +340,7 @@ proptest! {
         let mut path = String::new();
         config.each_path(&batch(columns), |_, _, _| Ok(()), |made| { path = made.to_owned(); Ok(()) }).unwrap();
         let read = style.values(&path, &names).unwrap();
-        let expected = |v: &String| (v != DEFAULT_PARTITION && (hive || v != "default")).then(|| v.clone());
+        let expected = |v: &String| (v != DEFAULT_PARTITION).then(|| v.clone());
         // A value that looks like `field=…` is escaped, so nothing but the prefix is taken off.
         prop_assert_eq!(
             read.into_iter().map(|v| v.map(|v| v.into_owned())).collect::<Vec<_>>(),

@@ -116,6 +116,16 @@ fn read_bitmap(reader: &mut Reader<'_>) -> Result<RoaringBitmap> {
     Ok(bitmap)
 }
 
+impl IntoIterator for Positions {
+    type Item = u64;
+    type IntoIter = roaring::treemap::IntoIter;
+
+    /// All positions, ascending; see [`Positions::iter`].
+    fn into_iter(self) -> Self::IntoIter {
+        self.map.into_iter()
+    }
+}
+
 impl FromIterator<u64> for Positions {
     fn from_iter<I: IntoIterator<Item = u64>>(positions: I) -> Self {
         Self { map: positions.into_iter().collect() }

@@ -1,7 +1,7 @@
 //! What a table says of itself in `.hoodie/hoodie.properties`, checked for what hudini understands.
 
 mod create;
-mod merge_mode;
+mod merge_rule;
 mod store;
 
 use std::collections::BTreeMap;
@@ -10,7 +10,8 @@ use hudini_format::instant::Layout;
 use hudini_format::key::KeyConfig;
 use hudini_format::properties::Properties;
 
-use crate::options::{self, MergeMode, TableType};
+use crate::merge::MergeRule;
+use crate::options::{self, TableType};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
 
@@ -43,8 +44,10 @@ pub mod keys {
     pub const PAYLOAD: &str = "hoodie.compaction.payload.class";
     pub const PARTIAL_UPDATE: &str = "hoodie.table.partial.update.mode";
     pub const KEY_GENERATOR_TYPE: &str = "hoodie.table.keygenerator.type";
+    pub const KEY_GENERATOR_CLASS: &str = "hoodie.table.keygenerator.class";
     pub const HIVE_STYLE: &str = "hoodie.datasource.write.hive_style_partitioning";
     pub const URL_ENCODE: &str = "hoodie.datasource.write.partitionpath.urlencode";
+    pub const SLASHED_DATES: &str = "hoodie.datasource.write.slash.separated.date.partitioning";
     pub const DROP_PARTITION_COLUMNS: &str = "hoodie.datasource.write.drop.partition.columns";
     pub const META_FIELDS: &str = "hoodie.populate.meta.fields";
     pub const BASE_FORMAT: &str = "hoodie.table.base.file.format";
@@ -136,9 +139,24 @@ impl TableConfig {
         }
     }
 
-    /// Which of two versions of a row wins.
-    pub fn merge_mode(&self) -> Result<MergeMode> {
-        merge_mode::of(self)
+    /// How versions of a row are merged.
+    pub fn merge_rule(&self) -> Result<MergeRule> {
+        merge_rule::of(self)
+    }
+
+    /// The merge mode, in Apache Hudi's word.
+    pub fn merge_mode(&self) -> Result<&'static str> {
+        merge_rule::word(self)
+    }
+
+    /// Whether the meta columns of files mean nothing, and keys are made of the rows.
+    pub fn has_virtual_keys(&self) -> bool {
+        self.get(keys::META_FIELDS).is_some_and(|v| v.eq_ignore_ascii_case("false"))
+    }
+
+    /// Whether files lack the partition columns.
+    pub fn drops_partition_columns(&self) -> bool {
+        self.is_true(keys::DROP_PARTITION_COLUMNS)
     }
 
     /// How rows are named; refuses what hudini does not write with.
@@ -178,18 +196,6 @@ impl TableConfig {
         if let Some(format) = self.get(keys::TABLE_FORMAT).filter(|f| !f.eq_ignore_ascii_case("native")) {
             return Err(Error::unsupported(format!("the table format '{format}'")));
         }
-        if self.get(keys::BOOTSTRAP_PATH).is_some() {
-            return Err(Error::unsupported("a bootstrapped table"));
-        }
-        if self.get(keys::META_FIELDS).is_some_and(|v| v.eq_ignore_ascii_case("false")) {
-            return Err(Error::unsupported("a table without meta fields (virtual keys)"));
-        }
-        if self.is_true(keys::DROP_PARTITION_COLUMNS) {
-            return Err(Error::unsupported("a table that keeps no partition columns in its files"));
-        }
-        if self.is_mor() {
-            self.merge_mode()?;
-        }
         Ok(())
     }
 
@@ -206,8 +212,17 @@ impl TableConfig {
         if self.record_key.is_empty() {
             return Err(Error::unsupported("writing to a table without record key fields"));
         }
+        if self.get(keys::BOOTSTRAP_PATH).is_some() {
+            return Err(Error::unsupported("writing to a bootstrapped table"));
+        }
+        if self.has_virtual_keys() {
+            return Err(Error::unsupported("writing to a table without meta fields (virtual keys)"));
+        }
+        if self.drops_partition_columns() {
+            return Err(Error::unsupported("writing to a table that keeps no partition columns in its files"));
+        }
         self.key_config()?;
-        self.merge_mode().map(drop)
+        merge_rule::check_writable(self)
     }
 
     /// The properties as a map, as users see them.

@@ -6,78 +6,69 @@
 
 use std::cmp::Ordering;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
-use arrow_schema::DataType;
-use arrow_select::filter::filter_record_batch;
+use arrow_array::{Array, RecordBatch};
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use hudini_format::log::{DeleteRecord, OrderingValue};
-use hudini_format::schema::meta;
 
+use super::change::{Change, Id};
+use super::custom::{self, Merger};
+use super::deleted::{deleted_rows, record_keys};
 use super::ordering::{OrderingColumns, OrderingKey};
-use crate::options::MergeMode;
+use super::rows::{self, Batches, Composition, Place};
+use super::rule::MergeRule;
 use crate::{Error, Result};
-
-/// How two versions of a row are merged.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct MergeRule {
-    pub by_event_time: bool,
-    /// Ordering fields, used in event-time mode.
-    pub ordering: Vec<String>,
-}
-
-impl MergeRule {
-    pub fn new(mode: MergeMode, ordering: &[String]) -> Self {
-        // Without a field to order by, event time is commit time.
-        let by_event_time = mode == MergeMode::EventTime && !ordering.is_empty();
-        Self { by_event_time, ordering: if by_event_time { ordering.to_vec() } else { Vec::new() } }
-    }
-}
-
-/// The last word on one key.
-#[derive(Debug, Clone)]
-pub(crate) enum Change {
-    /// A row of one of the batches.
-    Row { batch: usize, row: usize },
-    Delete {
-        /// `None`: delete whatever came before, whatever its ordering value.
-        ordering: Option<OrderingKey>,
-        /// The row that asked for it, if it was a row.
-        row: Option<(usize, usize)>,
-    },
-}
-
-impl Change {
-    fn row(&self) -> Option<(usize, usize)> {
-        match self {
-            Self::Row { batch, row } => Some((*batch, *row)),
-            Self::Delete { .. } => None,
-        }
-    }
-}
 
 #[derive(Debug)]
 struct Entry {
+    /// Empty where positions say which row is meant.
     key: Box<str>,
     change: Change,
     /// A base row has met it.
     used: bool,
 }
 
+/// Entries, each with the one row that met it.
+#[derive(Debug, Default)]
+struct Pairs {
+    rows: Vec<(usize, Place)>,
+    entries: HashSet<usize, FixedState>,
+}
+
+impl Pairs {
+    fn add(&mut self, entry: usize, row: Place) {
+        self.entries.insert(entry);
+        self.rows.push((entry, row));
+    }
+}
+
 /// Rows and deletes by key, in the order in which keys first arrived.
 #[derive(Debug)]
 pub struct Deltas {
     rule: MergeRule,
+    merger: Option<Merger>,
     batches: Vec<RecordBatch>,
+    /// For batches of partial updates: which columns they have.
+    present: HashMap<usize, Vec<bool>, FixedState>,
     orderings: Vec<OrderingColumns>,
     entries: Vec<Entry>,
     by_key: HashMap<Box<str>, usize, FixedState>,
+    by_position: HashMap<u64, usize, FixedState>,
 }
 
 impl Deltas {
-    pub fn new(rule: MergeRule) -> Self {
-        Self { rule, batches: Vec::new(), orderings: Vec::new(), entries: Vec::new(), by_key: HashMap::default() }
+    pub fn new(rule: MergeRule) -> Result<Self> {
+        let merger = rule.merger.as_deref().map(custom::find).transpose()?;
+        Ok(Self {
+            rule,
+            merger,
+            batches: Vec::new(),
+            present: HashMap::default(),
+            orderings: Vec::new(),
+            entries: Vec::new(),
+            by_key: HashMap::default(),
+            by_position: HashMap::default(),
+        })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -92,16 +83,41 @@ impl Deltas {
     /// Takes rows in, later ones after earlier ones. They have the meta column with their record key; those marked as
     /// deleted become deletes with the row's own ordering value.
     pub fn push_rows(&mut self, rows: RecordBatch) -> Result<()> {
+        let rows = self.rule.with_keys(rows)?;
         let keys = record_keys(&rows)?.clone();
-        let deleted = deleted_rows(&rows)?;
-        let ordering = OrderingColumns::of(&rows, &self.rule.ordering)?;
-        let batch = self.batches.len();
-        self.batches.push(rows);
-        self.orderings.push(ordering);
-        for row in 0..keys.len() {
-            if keys.is_null(row) {
-                return Err(Error::corrupt(format!("row {row} has no record key")));
-            }
+        if let Some(row) = (0..keys.len()).find(|row| keys.is_null(*row)) {
+            return Err(Error::corrupt(format!("row {row} has no record key")));
+        }
+        self.push_batch(rows, |row| Ok(Id::Key(keys.value(row))))
+    }
+
+    /// Takes rows in that stand for rows of the base file.
+    pub(super) fn push_rows_at(&mut self, rows: RecordBatch, positions: &mut impl Iterator<Item = u64>) -> Result<()> {
+        let positions: Vec<u64> = positions.take(rows.num_rows()).collect();
+        let at = |row: usize| positions.get(row).copied().map(Id::Position).ok_or_else(too_few_positions);
+        self.push_batch(rows, at)
+    }
+
+    /// Takes rows in that have only some columns, as [`Self::push_rows`] does or by position. The others are null in them.
+    pub(super) fn push_partial(
+        &mut self,
+        rows: RecordBatch,
+        present: Vec<bool>,
+        positions: Option<&mut dyn Iterator<Item = u64>>,
+    ) -> Result<()> {
+        self.present.insert(self.batches.len(), present);
+        match positions {
+            Some(mut positions) => self.push_rows_at(rows, &mut positions),
+            None => self.push_rows(rows),
+        }
+    }
+
+    fn push_batch<'k>(&mut self, rows: RecordBatch, id: impl Fn(usize) -> Result<Id<'k>>) -> Result<()> {
+        let deleted = deleted_rows(&rows, self.rule.delete_marker.as_ref())?;
+        let count = rows.num_rows();
+        let batch = self.add_batch(rows)?;
+        let mut pairs = Pairs::default();
+        for row in 0..count {
             let is_delete = deleted.as_ref().is_some_and(|d| d.is_valid(row) && d.value(row));
             let change = if is_delete {
                 let ordering = self.delete_ordering_of(batch, row);
@@ -109,9 +125,16 @@ impl Deltas {
             } else {
                 Change::Row { batch, row }
             };
-            self.push(keys.value(row), change)?;
+            self.push(id(row)?, change, &mut pairs)?;
         }
-        Ok(())
+        self.merge_pairs(&mut pairs)
+    }
+
+    fn add_batch(&mut self, rows: RecordBatch) -> Result<usize> {
+        let batch = self.batches.len();
+        self.orderings.push(OrderingColumns::of(&rows, &self.rule.ordering)?);
+        self.batches.push(rows);
+        Ok(batch)
     }
 
     /// Takes deletes in, those of a delete block for example.
@@ -120,27 +143,111 @@ impl Deltas {
             let delete = delete?;
             if let Some(key) = &delete.key {
                 let ordering = OrderingKey::of_delete(&delete.ordering)?;
-                self.push(key, Change::Delete { ordering, row: None })?;
+                self.push(Id::Key(key), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, key: &str, new: Change) -> Result<()> {
-        match self.by_key.get(key).copied() {
-            None => {
+    /// The same for deletes that stand for rows of the base file.
+    pub(super) fn push_deletes_at(
+        &mut self,
+        deletes: impl IntoIterator<Item = Result<DeleteRecord>>,
+        positions: &mut impl Iterator<Item = u64>,
+    ) -> Result<()> {
+        for delete in deletes {
+            let ordering = OrderingKey::of_delete(&delete?.ordering)?;
+            let position = positions.next().ok_or_else(too_few_positions)?;
+            self.push(Id::Position(position), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
+        }
+        Ok(())
+    }
+
+    /// `pairs` collects what is left to a custom merger.
+    fn push(&mut self, id: Id<'_>, new: Change, pairs: &mut Pairs) -> Result<()> {
+        let known = match id {
+            Id::Key(key) => self.by_key.get(key).copied(),
+            Id::Position(position) => self.by_position.get(&position).copied(),
+        };
+        let Some(at) = known else {
+            self.add_entry(id, new);
+            return Ok(());
+        };
+        if pairs.entries.contains(&at) {
+            self.merge_pairs(pairs)?;
+        }
+        let old = self.entries.get(at).map(|e| e.change.clone());
+        let old = old.ok_or_else(|| Error::internal("a key without its entry"))?;
+        if self.merger.is_some()
+            && let (Some(_), Some(row)) = (old.row(), new.row())
+        {
+            pairs.add(at, row);
+            return Ok(());
+        }
+        let merged = self.merged(old, new).map_err(|e| with_id(e, id))?;
+        if let (Some(merged), Some(entry)) = (merged, self.entries.get_mut(at)) {
+            entry.change = merged;
+        }
+        Ok(())
+    }
+
+    fn add_entry(&mut self, id: Id<'_>, change: Change) {
+        let at = self.entries.len();
+        let key: Box<str> = match id {
+            Id::Key(key) => {
                 let key: Box<str> = key.into();
-                self.by_key.insert(key.clone(), self.entries.len());
-                self.entries.push(Entry { key, change: new, used: false });
+                self.by_key.insert(key.clone(), at);
+                key
             }
-            Some(at) => {
-                let old = self.entries.get(at).map(|e| e.change.clone());
-                let old = old.ok_or_else(|| Error::internal("a key without its entry"))?;
-                if self.newer_wins(&old, &new).map_err(|e| with_key(e, key))?
-                    && let Some(entry) = self.entries.get_mut(at)
-                {
-                    entry.change = new;
-                }
+            Id::Position(position) => {
+                self.by_position.insert(position, at);
+                Box::default()
+            }
+        };
+        self.entries.push(Entry { key, change, used: false });
+    }
+
+    /// What becomes of an entry when a newer change follows; `None` if it stays as it is.
+    fn merged(&self, old: Change, new: Change) -> Result<Option<Change>> {
+        let newer_wins = self.newer_wins(&old, &new)?;
+        if !self.composes() {
+            return Ok(newer_wins.then_some(new));
+        }
+        let (winner, loser) = if newer_wins { (new, old) } else { (old, new) };
+        let (Some(row), Some(own), Some(lent)) = (winner.row(), winner.columns(), loser.columns()) else {
+            return Ok(newer_wins.then_some(winner));
+        };
+        Ok(Some(Change::with_columns(row, self.patched(None, &own, &lent))))
+    }
+
+    /// Whether rows may be put together of several.
+    pub(super) fn composes(&self) -> bool {
+        self.rule.patches() || !self.present.is_empty()
+    }
+
+    /// The winner's columns, some of them lent by the loser. `base` is what batch 0 stands for.
+    pub(super) fn patched(&self, base: Option<&RecordBatch>, winner: &Composition, loser: &Composition) -> Composition {
+        let columns = self.batches.first().map_or(0, RecordBatch::num_columns);
+        let sources = Sources { base, deltas: self };
+        rows::patched(winner, loser, columns, &sources, self.rule.placeholder.as_ref())
+    }
+
+    /// Lets the custom merger decide about rows that met an entry.
+    fn merge_pairs(&mut self, pairs: &mut Pairs) -> Result<()> {
+        let Some(merger) = self.merger.clone().filter(|_| !pairs.rows.is_empty()) else { return Ok(()) };
+        let batches: Vec<&RecordBatch> = self.batches.iter().collect();
+        let old = |(entry, _): &(usize, Place)| self.entries.get(*entry).and_then(|e| e.change.row());
+        let old: Vec<Place> = pairs.rows.iter().filter_map(old).collect();
+        let new: Vec<Place> = pairs.rows.iter().map(|(_, row)| *row).collect();
+        let merged = custom::merge(&merger, &batches, &old, &batches, &new)?;
+        let deleted = deleted_rows(&merged, self.rule.delete_marker.as_ref())?;
+        let batch = self.add_batch(merged)?;
+        for (row, (entry, _)) in std::mem::take(pairs).rows.into_iter().enumerate() {
+            let is_delete = deleted.as_ref().is_some_and(|d| d.is_valid(row) && d.value(row));
+            let ordering = if is_delete { self.delete_ordering_of(batch, row) } else { None };
+            if let Some(entry) = self.entries.get_mut(entry) {
+                let gone = || Change::Delete { ordering, row: Some((batch, row)) };
+                entry.change = if is_delete { gone() } else { Change::Row { batch, row } };
             }
         }
         Ok(())
@@ -154,8 +261,7 @@ impl Deltas {
         match (old, new) {
             // A delete of everything stays what it is when a mere ordered delete follows; a row after it counts.
             (Change::Delete { ordering: None, .. }, Change::Delete { .. }) => Ok(false),
-            (Change::Delete { ordering: None, .. }, Change::Row { .. })
-            | (_, Change::Delete { ordering: None, .. }) => Ok(true),
+            (Change::Delete { ordering: None, .. }, _) | (_, Change::Delete { ordering: None, .. }) => Ok(true),
             _ => match (self.ordering_key(old), self.ordering_key(new)) {
                 (Some(old), Some(new)) => not_less(&new, &old),
                 _ => Err(Error::internal("a change without an ordering value")),
@@ -165,7 +271,7 @@ impl Deltas {
 
     fn ordering_key(&self, change: &Change) -> Option<OrderingKey> {
         match change {
-            Change::Row { batch, row } => self.ordering_of(*batch, *row),
+            Change::Row { batch, row } | Change::Mixed { batch, row, .. } => self.ordering_of(*batch, *row),
             Change::Delete { ordering, .. } => ordering.clone(),
         }
     }
@@ -180,8 +286,11 @@ impl Deltas {
     }
 
     /// The change that a base row meets, if any: each change meets one row, later rows of that key pass unchanged.
-    pub(super) fn meet(&mut self, key: &str) -> Option<Change> {
-        let at = *self.by_key.get(key)?;
+    pub(super) fn meet(&mut self, id: Id<'_>) -> Option<Change> {
+        let at = match id {
+            Id::Key(key) => *self.by_key.get(key)?,
+            Id::Position(position) => *self.by_position.get(&position)?,
+        };
         let entry = self.entries.get_mut(at).filter(|e| !e.used)?;
         entry.used = true;
         Some(entry.change.clone())
@@ -198,10 +307,24 @@ impl Deltas {
         }
     }
 
-    /// Rows whose key no base row had, in order of arrival: (batch, row).
-    pub(super) fn inserts(&self) -> Vec<(usize, usize)> {
-        let unused = self.entries.iter().filter(|e| !e.used);
-        unused.filter_map(|e| e.change.row()).collect()
+    /// The entries with rows whose key no base row had, in order of arrival.
+    pub(super) fn inserts(&self) -> Vec<usize> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter(|(_, e)| !e.used && e.change.row().is_some()).map(|(at, _)| at).collect()
+    }
+
+    /// Where the columns of an entry's row are.
+    pub(super) fn columns_of(&self, entry: usize) -> Option<Composition> {
+        self.entries.get(entry)?.change.columns()
+    }
+
+    /// Whether changes are known by their places in the base file.
+    pub(super) fn is_by_position(&self) -> bool {
+        !self.by_position.is_empty()
+    }
+
+    pub(super) fn merger(&self) -> Option<&Merger> {
+        self.merger.as_ref()
     }
 
     /// All rows that count, in order of arrival of their keys.
@@ -212,7 +335,7 @@ impl Deltas {
     /// All deletes that count: the key, and the ordering value in the form a delete block holds.
     pub(crate) fn deletes(&self) -> impl Iterator<Item = Result<(&str, OrderingValue)>> {
         self.entries.iter().filter_map(|e| match &e.change {
-            Change::Row { .. } => None,
+            Change::Row { .. } | Change::Mixed { .. } => None,
             Change::Delete { row: Some((batch, row)), .. } => {
                 let columns = self.orderings.get(*batch);
                 let value = columns.map_or(Ok(OrderingValue::NONE), |columns| columns.delete_value(*row));
@@ -231,38 +354,37 @@ impl Deltas {
     }
 }
 
-fn with_key(e: Error, key: &str) -> Error {
-    Error::new(e.kind(), format!("record key '{key}': {}", e.message()))
+/// The batches of changes behind one of the base file.
+struct Sources<'a> {
+    base: Option<&'a RecordBatch>,
+    deltas: &'a Deltas,
+}
+
+impl Batches for Sources<'_> {
+    fn batch(&self, at: usize) -> Option<&RecordBatch> {
+        match at.checked_sub(1) {
+            None => self.base,
+            Some(at) => self.deltas.batches.get(at),
+        }
+    }
+
+    fn has(&self, batch: usize, column: usize) -> bool {
+        let present = batch.checked_sub(1).and_then(|at| self.deltas.present.get(&at));
+        present.is_none_or(|present| present.get(column).copied().unwrap_or(false))
+    }
+}
+
+fn too_few_positions() -> Error {
+    Error::corrupt("a log block has fewer record positions than records")
+}
+
+fn with_id(e: Error, id: Id<'_>) -> Error {
+    Error::new(e.kind(), format!("{id}: {}", e.message()))
 }
 
 fn not_less(new: &OrderingKey, old: &OrderingKey) -> Result<bool> {
     match new.compare(old) {
         Some(ordering) => Ok(ordering != Ordering::Less),
         None => Err(Error::schema("two ordering values of different types cannot be compared")),
-    }
-}
-
-/// The record keys of rows that carry the meta columns.
-pub(crate) fn record_keys(rows: &RecordBatch) -> Result<&StringArray> {
-    let column = rows.column_by_name(meta::RECORD_KEY);
-    column
-        .and_then(|c| c.as_string_opt::<i32>())
-        .ok_or_else(|| Error::schema(format!("rows without the column {}", meta::RECORD_KEY)))
-}
-
-/// The rows that are not marked as deleted.
-pub(crate) fn without_deleted(rows: RecordBatch) -> Result<RecordBatch> {
-    let Some(deleted) = deleted_rows(&rows)? else { return Ok(rows) };
-    let live: BooleanArray =
-        (0..rows.num_rows()).map(|row| Some(deleted.is_null(row) || !deleted.value(row))).collect();
-    Ok(filter_record_batch(&rows, &live)?)
-}
-
-/// Where `_hoodie_is_deleted` is true, if the rows have such a column.
-fn deleted_rows(rows: &RecordBatch) -> Result<Option<BooleanArray>> {
-    match rows.column_by_name(meta::IS_DELETED) {
-        None => Ok(None),
-        Some(column) if *column.data_type() == DataType::Boolean => Ok(Some(column.as_boolean().clone())),
-        Some(column) => Err(Error::schema(format!("{} must be boolean, not {}", meta::IS_DELETED, column.data_type()))),
     }
 }

@@ -1,21 +1,19 @@
-//! The changes that the log files of a slice hold.
-//!
-//! Which blocks count is known only when all of them were seen: a rollback undoes earlier ones, a log compaction replaces
-//! them. So the files are gone through twice, first by header alone, then block by block for those that count.
+//! The changes that the log files of a slice hold, read block by block of those that count.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use arrow_schema::{Schema, SchemaRef};
 use hudini_format::avro::RowDecoder;
 use hudini_format::log::{Block, BlockKind, delete, hfile_block};
+use hudini_format::positions::Positions;
 use hudini_format::schema::evolve::{Mapping, Projection};
 use hudini_format::schema::{Record, meta};
 
-use super::deltas::{Deltas, MergeRule};
+use super::deltas::Deltas;
+use super::rule::MergeRule;
+use super::survey::{Located, all_positioned, visible_blocks};
 use crate::base_file;
 use crate::log_file::{Choice, LogFile, Part, Visitor};
 use crate::storage::Storage;
@@ -35,139 +33,125 @@ pub struct LogStats {
     pub corrupt: u64,
 }
 
-/// Reads all logs of a slice as rows of `schema`, merged among themselves.
-pub fn read_logs(
-    storage: &Arc<dyn Storage>,
-    snapshot: &Snapshot,
-    slice: &FileSlice,
-    schema: &SchemaRef,
-    rule: &MergeRule,
-) -> Result<(Deltas, LogStats)> {
-    let logs = slice.logs.iter();
-    let mut files: Vec<_> = logs.map(|log| LogFile::new(storage.as_ref(), slice.path(log), log.size)).collect();
-    let bytes = slice.logs.iter().map(|log| log.size).sum();
-    let mut stats = LogStats { files: files.len() as u64, bytes, ..LogStats::default() };
-    let blocks = visible_blocks(&mut files, snapshot, &mut stats)?;
-    let mut rows = RowReader::new(storage, snapshot, schema, Deltas::new(rule.clone()));
-    let mut at = None;
-    for block in blocks {
-        if at.is_some_and(|at| at != block.file)
-            && let Some(done) = at.and_then(|at: usize| files.get_mut(at))
-        {
-            done.rest();
-        }
-        at = Some(block.file);
-        if let Some(file) = files.get_mut(block.file) {
-            rows.read(file, &block)?;
-        }
-    }
-    Ok((rows.deltas, stats))
-}
-
-/// Where a block stands.
-#[derive(Debug, Clone)]
-struct Located {
-    /// Its place among the files.
-    file: usize,
-    offset: u64,
-}
-
-/// The blocks of one instant, and the instants that they replace.
+/// The logs of a slice, of which it is known which blocks count.
 #[derive(Debug)]
-struct OfInstant {
-    arrival: usize,
+pub struct SliceLogs<'s> {
+    storage: &'s Arc<dyn Storage>,
+    snapshot: &'s Snapshot,
+    rule: &'s MergeRule,
+    files: Vec<LogFile<'s>>,
     blocks: Vec<Located>,
-    replaces: Vec<String>,
+    stats: LogStats,
+    by_position: bool,
 }
 
-/// What was seen so far and is not undone, by instant.
-#[derive(Debug, Default)]
-struct Seen {
-    arrivals: usize,
-    by_instant: HashMap<String, OfInstant, FixedState>,
-}
+impl<'s> SliceLogs<'s> {
+    /// Goes through the logs by header.
+    pub fn open(
+        storage: &'s Arc<dyn Storage>,
+        snapshot: &'s Snapshot,
+        slice: &FileSlice,
+        rule: &'s MergeRule,
+    ) -> Result<Self> {
+        let logs = slice.logs.iter();
+        let mut files: Vec<_> = logs.map(|log| LogFile::new(storage.as_ref(), slice.path(log), log.size)).collect();
+        let bytes = slice.logs.iter().map(|log| log.size).sum();
+        let mut stats = LogStats { files: files.len() as u64, bytes, ..LogStats::default() };
+        // Positions of version 6 do not say which base file they mean.
+        let may = rule.by_position && slice.base.is_some() && !snapshot.logs_named_by_slice;
+        let base_instant = may.then_some(slice.base_instant.as_str());
+        let blocks = visible_blocks(&mut files, snapshot, base_instant, &mut stats)?;
+        let by_position = may && all_positioned(&blocks);
+        Ok(Self { storage, snapshot, rule, files, blocks, stats, by_position })
+    }
 
-impl Seen {
-    fn add(&mut self, instant: &str, block: &Block<'_>, located: Located) {
-        if let Some(known) = self.by_instant.get_mut(instant) {
-            known.blocks.push(located);
-            return;
+    pub fn stats(&self) -> LogStats {
+        self.stats
+    }
+
+    /// The columns that merging these logs asks for, whether they are wanted or not.
+    pub fn needs(&self, column: &str) -> bool {
+        self.rule.needs(column, self.by_position)
+    }
+
+    /// The rows of all blocks, in columns of `schema`, merged among themselves.
+    pub fn merged(self, schema: &SchemaRef) -> Result<Deltas> {
+        let deltas = Box::new(Deltas::new(self.rule.clone())?);
+        let taker = Taker::Merging { deltas, by_position: self.by_position };
+        match self.read(schema, taker)? {
+            Taker::Merging { deltas, .. } => Ok(*deltas),
+            Taker::Keeping(_) => Err(Error::internal("logs were not merged")),
         }
-        let replaces = block.compacted_block_times().map(str::to_owned).collect();
-        let of_instant = OfInstant { arrival: self.arrivals, blocks: vec![located], replaces };
-        self.by_instant.insert(instant.to_owned(), of_instant);
-        self.arrivals += 1;
     }
 
-    fn undo(&mut self, instant: &str) {
-        self.by_instant.remove(instant);
+    /// The rows of all blocks as they stand, deletes aside.
+    pub fn unmerged(self, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        match self.read(schema, Taker::Keeping(Vec::new()))? {
+            Taker::Keeping(rows) => Ok(rows),
+            Taker::Merging { .. } => Err(Error::internal("logs were merged")),
+        }
     }
-}
 
-/// The blocks that count, oldest first: those a rollback undid are gone, and those a log compaction folded together are
-/// replaced by the outcome, at the place of the newest of them.
-fn visible_blocks(files: &mut [LogFile<'_>], snapshot: &Snapshot, stats: &mut LogStats) -> Result<Vec<Located>> {
-    let mut seen = Seen::default();
-    for (at, file) in files.iter_mut().enumerate() {
-        let read = file.read_from(0, &mut Survey { snapshot, file: at, seen: &mut seen, stats });
-        read.map_err(|e| e.at_path(file.path()))?;
-        file.rest();
-    }
-    Ok(resolve_compacted(seen))
-}
-
-/// Goes through a file by header.
-struct Survey<'a> {
-    snapshot: &'a Snapshot,
-    file: usize,
-    seen: &'a mut Seen,
-    stats: &'a mut LogStats,
-}
-
-impl Visitor for Survey<'_> {
-    fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
-        self.stats.blocks += 1;
-        if block.kind == BlockKind::Command {
-            self.seen.undo(block.rollback_target()?);
-        } else {
-            let instant = block.instant_time()?;
-            if counts(self.snapshot, instant) {
-                self.seen.add(instant, block, Located { file: self.file, offset: block.offset });
+    fn read(mut self, schema: &SchemaRef, taker: Taker) -> Result<Taker> {
+        let mut rows = RowReader::new(self.storage, self.snapshot, schema, &self.rule.ordering, taker);
+        let mut at = None;
+        for block in &self.blocks {
+            if at.is_some_and(|at| at != block.file)
+                && let Some(done) = at.and_then(|at: usize| self.files.get_mut(at))
+            {
+                done.rest();
+            }
+            at = Some(block.file);
+            if let Some(file) = self.files.get_mut(block.file) {
+                rows.read(file, block)?;
             }
         }
-        Ok(Choice::Nothing)
+        Ok(rows.taker)
     }
+}
 
-    fn take(&mut self, part: Part<'_>) -> Result<()> {
-        self.stats.corrupt += u64::from(matches!(part, Part::Corrupt(_)));
+/// What becomes of the rows of blocks.
+#[derive(Debug)]
+enum Taker {
+    Merging { deltas: Box<Deltas>, by_position: bool },
+    Keeping(Vec<RecordBatch>),
+}
+
+/// Positions of a block's records that are still to come.
+type PositionsLeft = <Positions as IntoIterator>::IntoIter;
+
+impl Taker {
+    fn rows(
+        &mut self,
+        rows: RecordBatch,
+        positions: Option<&mut PositionsLeft>,
+        present: Option<&Vec<bool>>,
+    ) -> Result<()> {
+        match (self, positions, present) {
+            (Self::Keeping(kept), ..) => kept.push(rows),
+            (Self::Merging { deltas, .. }, None, None) => deltas.push_rows(rows)?,
+            (Self::Merging { deltas, .. }, Some(positions), None) => deltas.push_rows_at(rows, positions)?,
+            (Self::Merging { deltas, .. }, positions, Some(present)) => {
+                deltas.push_partial(rows, present.clone(), positions.map(|p| p as &mut dyn Iterator<Item = u64>))?;
+            }
+        }
         Ok(())
     }
-}
 
-/// Since version 8 the file name's instant has been checked already; before, each block answers for itself. Never read
-/// what is newer than the snapshot.
-fn counts(snapshot: &Snapshot, instant: &str) -> bool {
-    let known = snapshot.newest().is_some_and(|newest| instant <= newest);
-    known && (!snapshot.logs_named_by_slice || snapshot.is_committed(instant))
-}
-
-fn resolve_compacted(seen: Seen) -> Vec<Located> {
-    let mut instants: Vec<_> = seen.by_instant.into_iter().collect();
-    instants.sort_by_key(|(_, of_instant)| of_instant.arrival);
-    // From an original to the outermost compacted instant that holds it, by place.
-    let mut folded: HashMap<&str, usize, FixedState> = HashMap::default();
-    let mut chosen: Vec<usize> = Vec::new();
-    for (at, (instant, of_instant)) in instants.iter().enumerate().rev() {
-        let stands_for = folded.get(instant.as_str()).copied().unwrap_or(at);
-        match of_instant.replaces.as_slice() {
-            [] => chosen.push(stands_for),
-            originals => folded.extend(originals.iter().map(|original| (original.as_str(), stands_for))),
+    fn deletes(&mut self, content: &[u8], start: u64, positions: Option<&mut PositionsLeft>) -> Result<()> {
+        match (self, positions) {
+            // Who asks for rows as they stand sees no deletes.
+            (Self::Keeping(_), _) => Ok(()),
+            (Self::Merging { deltas, .. }, None) => deltas.push_deletes(delete::records(content, start)?),
+            (Self::Merging { deltas, .. }, Some(positions)) => {
+                deltas.push_deletes_at(delete::records(content, start)?, positions)
+            }
         }
     }
-    let blocks = |at: &usize| instants.get(*at).map(|(_, of_instant)| of_instant.blocks.clone()).unwrap_or_default();
-    let mut shown: HashSet<usize, FixedState> = HashSet::default();
-    chosen.retain(|at| shown.insert(*at));
-    chosen.iter().rev().flat_map(blocks).collect()
+
+    fn goes_by_position(&self) -> bool {
+        matches!(self, Self::Merging { by_position: true, .. })
+    }
 }
 
 /// Takes the blocks that count in.
@@ -175,12 +159,13 @@ struct RowReader<'a> {
     storage: &'a Arc<dyn Storage>,
     snapshot: &'a Snapshot,
     schema: &'a SchemaRef,
+    ordering: &'a [String],
     /// The schema of the block before, which mostly is that of the next one too.
     parsed: Option<(String, Record)>,
     /// Under which names the block before has the columns, by its instant.
     names: Option<(String, Mapping)>,
     at_hand: Option<AtHand>,
-    deltas: Deltas,
+    taker: Taker,
 }
 
 /// What is known of the block being read.
@@ -191,39 +176,51 @@ struct AtHand {
     columns: SchemaRef,
     /// If its writer had other names for the columns.
     renaming: Option<Projection>,
+    /// Which rows of the base file its records stand for, if that is how they are merged.
+    positions: Option<PositionsLeft>,
+    /// Which columns its rows have, if not all.
+    present: Option<Vec<bool>>,
 }
 
 impl<'a> RowReader<'a> {
-    fn new(storage: &'a Arc<dyn Storage>, snapshot: &'a Snapshot, schema: &'a SchemaRef, deltas: Deltas) -> Self {
-        Self { storage, snapshot, schema, parsed: None, names: None, at_hand: None, deltas }
+    fn new(
+        storage: &'a Arc<dyn Storage>,
+        snapshot: &'a Snapshot,
+        schema: &'a SchemaRef,
+        ordering: &'a [String],
+        taker: Taker,
+    ) -> Self {
+        Self { storage, snapshot, schema, ordering, parsed: None, names: None, at_hand: None, taker }
     }
 
     fn read(&mut self, file: &mut LogFile<'_>, located: &Located) -> Result<()> {
         self.at_hand = None;
         let mut read = file.read_block(located.offset, self);
         if read.is_ok()
-            && let Some(AtHand { kind: BlockKind::ParquetData, content, .. }) = self.at_hand.take()
+            && let Some(block @ AtHand { kind: BlockKind::ParquetData, .. }) = self.at_hand.take()
         {
-            read = self.read_parquet(file.path(), content);
+            read = self.read_parquet(file.path(), block);
         }
         read.map_err(|e| e.at_path(file.path()).at_offset(located.offset))
     }
 
     /// Only the columns that are wanted are fetched.
-    fn read_parquet(&mut self, path: &str, content: Range<u64>) -> Result<()> {
+    fn read_parquet(&mut self, path: &str, mut block: AtHand) -> Result<()> {
         let by_name = Mapping::default();
         let names = self.names.as_ref().map_or(&by_name, |(_, names)| names);
-        for batch in base_file::read_part(self.storage, path, content, self.schema, names, BATCH_ROWS)? {
-            self.deltas.push_rows(batch?)?;
+        let columns = if block.present.is_some() { &nullable(self.schema) } else { self.schema };
+        for batch in base_file::read_part(self.storage, path, block.content, columns, names, BATCH_ROWS)? {
+            self.taker.rows(batch?, block.positions.as_mut(), block.present.as_ref())?;
         }
         Ok(())
     }
 
     fn read_hfile(&mut self, content: &[u8]) -> Result<()> {
-        let (Some((_, writer)), Some(block)) = (&self.parsed, &self.at_hand) else { return Err(no_schema()) };
-        let (deltas, renaming) = (&mut self.deltas, block.renaming.as_ref());
-        hfile_block::read(content, block.content.start, writer, &block.columns, BATCH_ROWS, |rows| {
-            deltas.push_rows(renamed(renaming, rows)?)
+        let (Some((_, writer)), Some(block)) = (&self.parsed, &mut self.at_hand) else { return Err(no_schema()) };
+        let AtHand { columns, renaming, positions, present, .. } = block;
+        let taker = &mut self.taker;
+        hfile_block::read(content, block.content.start, writer, columns, BATCH_ROWS, |rows| {
+            taker.rows(renamed(renaming.as_ref(), rows)?, positions.as_mut(), present.as_ref())
         })
     }
 }
@@ -231,17 +228,28 @@ impl<'a> RowReader<'a> {
 impl Visitor for RowReader<'_> {
     fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
         let content = block.content_offset..block.content_offset + block.content_length;
-        let at_hand =
-            self.at_hand.insert(AtHand { kind: block.kind, content, columns: Arc::clone(self.schema), renaming: None });
+        let positions = if self.taker.goes_by_position() { block.positions()? } else { None };
+        let at_hand = self.at_hand.insert(AtHand {
+            kind: block.kind,
+            content,
+            columns: Arc::clone(self.schema),
+            renaming: None,
+            positions: positions.map(|(positions, _)| positions.into_iter()),
+            present: None,
+        });
         if block.kind == BlockKind::Delete {
             return Ok(Choice::Content);
         }
         let writer = writer_schema(&mut self.parsed, block)?;
-        if block.is_partial() {
-            return Err(Error::unsupported("partial updates in a log (IS_PARTIAL)"));
-        }
         let names = names_in(&mut self.names, self.snapshot, block)?;
         (at_hand.columns, at_hand.renaming) = columns_to_decode(writer, self.schema, names)?;
+        if block.is_partial() {
+            if at_hand.renaming.is_some() {
+                return Err(Error::unsupported("partial updates (IS_PARTIAL) in a table with renamed columns"));
+            }
+            at_hand.columns = nullable(self.schema);
+            at_hand.present = Some(columns_present(writer, self.schema, self.ordering)?);
+        }
         match block.kind {
             BlockKind::AvroData => Ok(Choice::Rows(RowDecoder::new(writer, Arc::clone(&at_hand.columns))?)),
             BlockKind::HfileData => Ok(Choice::Content),
@@ -251,11 +259,14 @@ impl Visitor for RowReader<'_> {
     }
 
     fn take(&mut self, part: Part<'_>) -> Result<()> {
-        let Some(block) = &self.at_hand else { return Ok(()) };
+        let Some(block) = &mut self.at_hand else { return Ok(()) };
         match part {
-            Part::Rows(rows) => self.deltas.push_rows(renamed(block.renaming.as_ref(), rows)?),
+            Part::Rows(rows) => {
+                let rows = renamed(block.renaming.as_ref(), rows)?;
+                self.taker.rows(rows, block.positions.as_mut(), block.present.as_ref())
+            }
             Part::Content(content) if block.kind == BlockKind::HfileData => self.read_hfile(&content),
-            Part::Content(content) => self.deltas.push_deletes(delete::records(&content, block.content.start)?),
+            Part::Content(content) => self.taker.deletes(&content, block.content.start, block.positions.as_mut()),
             Part::Corrupt(_) => Ok(()),
         }
     }
@@ -284,6 +295,20 @@ fn columns_to_decode(writer: &Record, schema: &SchemaRef, names: &Mapping) -> Re
     let projection = Projection::new(&theirs, schema, names)?;
     let columns = Arc::new(theirs.project(projection.columns())?);
     Ok((columns, Some(projection)))
+}
+
+/// The schema for rows that may lack any of its columns.
+fn nullable(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Which columns the rows of a partial update have.
+fn columns_present(writer: &Record, schema: &Schema, ordering: &[String]) -> Result<Vec<bool>> {
+    if let Some(field) = ordering.iter().find(|field| writer.field(field).is_none()) {
+        return Err(Error::unsupported(format!("partial updates (IS_PARTIAL) without the ordering column '{field}'")));
+    }
+    Ok(schema.fields().iter().map(|field| writer.field(field.name()).is_some()).collect())
 }
 
 fn renamed(renaming: Option<&Projection>, rows: RecordBatch) -> Result<RecordBatch> {

@@ -1,11 +1,23 @@
 //! One file slice = base file + changes → rows, by the table's merge mode.
 
+mod change;
+mod custom;
+mod deleted;
 mod deltas;
+mod keys;
 mod log;
 pub(crate) mod ordering;
+mod rows;
+mod rule;
 mod slice;
+mod survey;
 
-pub use deltas::{Deltas, MergeRule};
-pub(crate) use deltas::{record_keys, without_deleted};
-pub use log::{LogStats, read_logs};
+pub(crate) use custom::check as check_merger;
+pub use custom::{MergeRows, register};
+pub(crate) use deleted::{record_keys, without_deleted};
+pub use deltas::Deltas;
+pub use keys::VirtualKeys;
+pub use log::{LogStats, SliceLogs};
+pub(crate) use rule::columns_of;
+pub use rule::{DeleteMarker, MergeRule, Placeholder};
 pub use slice::{Batches, MergeCounts, Merged, SliceMerge};

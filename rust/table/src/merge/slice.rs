@@ -4,12 +4,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_select::interleave::interleave_record_batch;
 
-use super::deltas::{Change, Deltas, record_keys};
+use super::change::{Change, Id};
+use super::custom;
+use super::deleted::{deleted_rows, record_keys};
+use super::deltas::Deltas;
 use super::ordering::OrderingColumns;
+use super::rows::{self, Composition, Place};
 use crate::{Error, Result};
 
 /// Batches of the rows of a base file, with meta columns.
@@ -32,6 +36,33 @@ impl Merged {
     }
 }
 
+/// How changes name the rows of a base batch that starts at a row of its file.
+#[derive(Clone, Copy)]
+struct BaseIds {
+    by_position: bool,
+    first: u64,
+}
+
+enum Ids<'a> {
+    Keys(&'a StringArray),
+    PositionsFrom(u64),
+}
+
+impl BaseIds {
+    fn of(self, base: &RecordBatch) -> Result<Ids<'_>> {
+        if self.by_position { Ok(Ids::PositionsFrom(self.first)) } else { record_keys(base).map(Ids::Keys) }
+    }
+}
+
+impl Ids<'_> {
+    fn id(&self, row: usize) -> Id<'_> {
+        match self {
+            Self::Keys(keys) => Id::Key(keys.value(row)),
+            Self::PositionsFrom(first) => Id::Position(first + row as u64),
+        }
+    }
+}
+
 /// What the merge did, complete once it is exhausted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MergeCounts {
@@ -45,8 +76,10 @@ pub struct MergeCounts {
 pub struct SliceMerge {
     base: Batches,
     deltas: Deltas,
+    /// Rows of the base file so far.
+    base_rows: u64,
     /// Inserts not handed out yet; `None` while base rows are coming.
-    inserts: Option<std::vec::IntoIter<(usize, usize)>>,
+    inserts: Option<std::vec::IntoIter<usize>>,
     batch_size: usize,
     counts: MergeCounts,
 }
@@ -58,9 +91,16 @@ impl std::fmt::Debug for SliceMerge {
 }
 
 impl SliceMerge {
-    /// Base and changes have the same schema.
+    /// Base and changes have the same schema. The base rows are all of the file's, from the first on: positions count them.
     pub fn new(base: Batches, deltas: Deltas, batch_size: usize) -> Self {
-        Self { base, deltas, inserts: None, batch_size: batch_size.max(1), counts: MergeCounts::default() }
+        Self {
+            base,
+            deltas,
+            base_rows: 0,
+            inserts: None,
+            batch_size: batch_size.max(1),
+            counts: MergeCounts::default(),
+        }
     }
 
     pub fn counts(&self) -> MergeCounts {
@@ -73,16 +113,32 @@ impl SliceMerge {
             self.counts.unchanged += total as u64;
             return Ok(Merged::unchanged(base));
         }
-        let keys = record_keys(&base)?.clone();
+        let first = self.base_rows;
+        self.base_rows += total as u64;
+        let ids = BaseIds { by_position: self.deltas.is_by_position(), first };
+        let base = if ids.by_position { base } else { self.deltas.rule().with_keys(base)? };
+        if self.deltas.merger().is_some() {
+            return self.merge_by_merger(&base, ids);
+        }
         let ordering = OrderingColumns::of(&base, &self.deltas.rule().ordering)?;
+        if self.deltas.composes() {
+            self.merge_columns(&base, &ordering, ids)
+        } else {
+            self.merge_rows(base, &ordering, ids)
+        }
+    }
+
+    /// One row of two wins whole.
+    fn merge_rows(&mut self, base: RecordBatch, ordering: &OrderingColumns, ids: BaseIds) -> Result<Merged> {
+        let total = base.num_rows();
+        let ids = ids.of(&base)?;
         // Source 0 is the base batch, source n + 1 the n-th batch of changes.
-        let mut picks = Vec::with_capacity(total);
+        let mut picks: Vec<Place> = Vec::with_capacity(total);
         let mut changed = BooleanBufferBuilder::new(total);
         let mut same = true;
         for row in 0..total {
-            let change = self.deltas.meet(keys.value(row));
-            let winner = match change {
-                Some(change) if self.deltas.wins_over_base(&change, &ordering, row)? => Some(change),
+            let winner = match self.deltas.meet(ids.id(row)) {
+                Some(change) if self.deltas.wins_over_base(&change, ordering, row)? => Some(change),
                 _ => None,
             };
             same &= winner.is_none();
@@ -92,7 +148,7 @@ impl SliceMerge {
                     changed.append(false);
                     self.counts.unchanged += 1;
                 }
-                Some(Change::Row { batch, row }) => {
+                Some(Change::Row { batch, row } | Change::Mixed { batch, row, .. }) => {
                     picks.push((batch + 1, row));
                     changed.append(true);
                     self.counts.updated += 1;
@@ -100,30 +156,118 @@ impl SliceMerge {
                 Some(Change::Delete { .. }) => self.counts.deleted += 1,
             }
         }
-        let rows = if same { base } else { self.pick(Some(&base), &picks)? };
+        let rows = if same { base } else { self.pick(&base, &picks)? };
+        Ok(Merged { rows, changed: changed.finish() })
+    }
+
+    /// The winner may lack columns, and takes those of the other.
+    fn merge_columns(&mut self, base: &RecordBatch, ordering: &OrderingColumns, ids: BaseIds) -> Result<Merged> {
+        let total = base.num_rows();
+        let ids = ids.of(base)?;
+        let mut kept = Vec::with_capacity(total);
+        let mut changed = BooleanBufferBuilder::new(total);
+        for row in 0..total {
+            let old = Composition::Whole((0, row));
+            let merged = match self.deltas.meet(ids.id(row)) {
+                None => old.clone(),
+                Some(change) => match (self.deltas.wins_over_base(&change, ordering, row)?, change.columns()) {
+                    (true, Some(new)) => self.deltas.patched(Some(base), &new, &old),
+                    (false, Some(new)) => self.deltas.patched(Some(base), &old, &new),
+                    (false, None) => old.clone(),
+                    (true, None) => {
+                        self.counts.deleted += 1;
+                        continue;
+                    }
+                },
+            };
+            let is_old = merged == old;
+            changed.append(!is_old);
+            *(if is_old { &mut self.counts.unchanged } else { &mut self.counts.updated }) += 1;
+            kept.push(merged);
+        }
+        let rows = rows::gather(&base.schema(), &self.sources(base), &kept)?;
+        Ok(Merged { rows, changed: changed.finish() })
+    }
+
+    /// A custom merger decides about pairs of rows; a delete wins or loses by the rest of the rule.
+    fn merge_by_merger(&mut self, base: &RecordBatch, ids: BaseIds) -> Result<Merged> {
+        let ids = ids.of(base)?;
+        let met: Vec<_> = (0..base.num_rows()).map(|row| self.deltas.meet(ids.id(row))).collect();
+        let ordering = OrderingColumns::of(base, &self.deltas.rule().ordering)?;
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for (row, change) in met.iter().enumerate() {
+            if let Some(Change::Row { batch, row: at } | Change::Mixed { batch, row: at, .. }) = change {
+                old.push((0, row));
+                new.push((*batch, *at));
+            }
+        }
+        let decided = match self.deltas.merger() {
+            Some(merger) if !new.is_empty() => {
+                let changes: Vec<_> = self.deltas.batches().iter().collect();
+                Some(custom::merge(merger, &[base], &old, &changes, &new)?)
+            }
+            _ => None,
+        };
+        let marker = self.deltas.rule().delete_marker.as_ref();
+        let gone = decided.as_ref().map(|rows| deleted_rows(rows, marker)).transpose()?.flatten();
+        let is_gone = |at: usize| gone.as_ref().is_some_and(|gone| gone.is_valid(at) && gone.value(at));
+        let mut picks: Vec<Place> = Vec::with_capacity(met.len());
+        let mut changed = BooleanBufferBuilder::new(met.len());
+        let mut next = 0..;
+        for (row, change) in met.iter().enumerate() {
+            let decided =
+                matches!(change, Some(Change::Row { .. } | Change::Mixed { .. })).then(|| next.next()).flatten();
+            match (change, decided) {
+                (_, Some(at)) if is_gone(at) => self.counts.deleted += 1,
+                (_, Some(at)) => {
+                    picks.push((1, at));
+                    changed.append(true);
+                    self.counts.updated += 1;
+                }
+                (Some(delete), None) if self.deltas.wins_over_base(delete, &ordering, row)? => self.counts.deleted += 1,
+                _ => {
+                    picks.push((0, row));
+                    changed.append(false);
+                    self.counts.unchanged += 1;
+                }
+            }
+        }
+        let decided = decided.unwrap_or_else(|| RecordBatch::new_empty(base.schema()));
+        let rows = match picks.as_slice() {
+            [] => RecordBatch::new_empty(base.schema()),
+            picks => interleave_record_batch(&[base, &decided], picks)?,
+        };
         Ok(Merged { rows, changed: changed.finish() })
     }
 
     fn next_inserts(&mut self) -> Option<Result<Merged>> {
         let inserts = self.inserts.get_or_insert_with(|| self.deltas.inserts().into_iter());
-        let picks: Vec<_> = inserts.by_ref().take(self.batch_size).map(|(batch, row)| (batch + 1, row)).collect();
-        if picks.is_empty() {
+        let entries: Vec<_> = inserts.by_ref().take(self.batch_size).collect();
+        if entries.is_empty() {
             return None;
         }
-        self.counts.inserted += picks.len() as u64;
-        Some(self.pick(None, &picks).map(Merged::all_changed))
+        self.counts.inserted += entries.len() as u64;
+        Some(self.inserted(&entries).map(Merged::all_changed))
     }
 
-    fn pick(&self, base: Option<&RecordBatch>, picks: &[(usize, usize)]) -> Result<RecordBatch> {
-        let changes = self.deltas.batches();
-        let schema = base.or(changes.first()).map(RecordBatch::schema);
+    fn inserted(&self, entries: &[usize]) -> Result<RecordBatch> {
+        let schema = self.deltas.batches().first().map(RecordBatch::schema);
         let schema = schema.ok_or_else(|| Error::internal("rows picked from nothing"))?;
+        let columns: Vec<_> = entries.iter().filter_map(|at| self.deltas.columns_of(*at)).collect();
         let empty = RecordBatch::new_empty(Arc::clone(&schema));
-        let sources: Vec<&RecordBatch> = std::iter::once(base.unwrap_or(&empty)).chain(changes).collect();
+        rows::gather(&schema, &self.sources(&empty), &columns)
+    }
+
+    /// Source 0 is the base batch, source n + 1 the n-th batch of changes.
+    fn sources<'a>(&'a self, base: &'a RecordBatch) -> Vec<&'a RecordBatch> {
+        std::iter::once(base).chain(self.deltas.batches()).collect()
+    }
+
+    fn pick(&self, base: &RecordBatch, picks: &[Place]) -> Result<RecordBatch> {
         if picks.is_empty() {
-            return Ok(empty);
+            return Ok(RecordBatch::new_empty(base.schema()));
         }
-        Ok(interleave_record_batch(&sources, picks)?)
+        Ok(interleave_record_batch(&self.sources(base), picks)?)
     }
 }
 

@@ -4,8 +4,8 @@ use hudini_format::key::Generator;
 
 use super::opt::{Honoured, Opt};
 use super::values::{
-    self, BOOLEAN, BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, Operation, QueryType,
-    TableType, Unsupported,
+    self, BOOLEAN, BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, MergeType, Operation,
+    QueryType, TableType, Unsupported,
 };
 
 const FIELDS: &str = "field names, between commas";
@@ -183,6 +183,20 @@ options! {
     AS_OF: String = "as.of.instant" | "as_of";
     values "an instant or an ISO time", values::text;
     help "Read the table as it stood then.";
+
+    MERGE_TYPE: MergeType = "hoodie.datasource.merge.type";
+    default "payload_combine";
+    values MergeType::VALUES, MergeType::parse;
+    help "Whether a snapshot of a merge-on-read table is merged, or shows the rows of base files and logs side by side and no deletes.";
+
+    RECORD_POSITIONS: bool = "hoodie.merge.use.record.positions";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether log records that name rows of the base file are merged with those; otherwise with the rows of their key.";
+
+    BOOTSTRAP_PATH: String = "hoodie.bootstrap.base.path";
+    values "a path or URL", values::text;
+    help "Where the files are now of which a bootstrap made the table. Not given: where they were then.";
 
     // hudini's own.
     UNSUPPORTED: Unsupported = "hudini.unsupported";

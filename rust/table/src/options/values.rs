@@ -207,6 +207,17 @@ words! {
 }
 
 words! {
+    /// Whether a snapshot is merged.
+    MergeType {
+        /// One row for each key.
+        Merged = "payload_combine",
+        /// The rows of base files and logs side by side.
+        Unmerged = "skip_merge",
+    }
+    not_done: []
+}
+
+words! {
     /// What becomes of options that hudini refuses although they change no row.
     Unsupported {
         /// They are an error.

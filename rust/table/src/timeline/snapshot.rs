@@ -1,10 +1,12 @@
 //! What a reader sees: which actions had completed when it looked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use arrow_schema::{DataType, Field, Schema};
 use hudini_format::instant::{Action, Layout};
 use hudini_format::schema::evolve::Mapping;
-use hudini_format::schema::meta;
+use hudini_format::schema::{avro_text, meta};
 use serde::{Deserialize, Serialize};
 
 use super::{Evolution, Instant, Timeline};
@@ -124,7 +126,7 @@ impl Snapshot {
             let metadata = timeline.commit_metadata(storage, instant)?;
             self.evolution = Evolution::of(storage, &metadata, |requested| self.is_committed(requested))?;
             if let Some(text) = metadata.schema() {
-                self.schema = Some(text.to_owned());
+                self.schema = Some(with_dropped_columns(text, config)?);
                 return Ok(());
             }
             if self.evolution.is_some() {
@@ -132,7 +134,7 @@ impl Snapshot {
                     .at_instant(&instant.requested));
             }
         }
-        self.schema = config.get(keys::CREATE_SCHEMA).map(str::to_owned);
+        self.schema = config.get(keys::CREATE_SCHEMA).map(|text| with_dropped_columns(text, config)).transpose()?;
         Ok(())
     }
 
@@ -205,6 +207,22 @@ pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<
         since = since.max(Some(retained));
     }
     Ok(since)
+}
+
+/// Commits of tables whose files lack the partition columns may leave them out of the schema too. Then they are texts, as
+/// in Apache Hudi.
+fn with_dropped_columns(text: &str, config: &TableConfig) -> Result<String> {
+    if !config.drops_partition_columns() {
+        return Ok(text.to_owned());
+    }
+    let schema = arrow_schema(text)?;
+    let missing: Vec<_> = config.partition_by.iter().filter(|name| schema.field_with_name(name).is_err()).collect();
+    if missing.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let text_column = |name: &String| Arc::new(Field::new(name, DataType::Utf8, true));
+    let fields: Vec<_> = schema.fields().iter().cloned().chain(missing.into_iter().map(text_column)).collect();
+    avro_text(&Schema::new(fields), &config.name)
 }
 
 /// The Arrow schema of the table's rows: user columns, without the meta columns.

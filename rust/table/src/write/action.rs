@@ -155,7 +155,7 @@ impl Action {
     }
 
     fn rule(&self) -> Result<MergeRule> {
-        Ok(MergeRule::new(self.config.merge_mode()?, &self.config.ordering))
+        self.config.merge_rule()
     }
 
     /// What checks rows before anything is written.

@@ -185,7 +185,7 @@ impl Run<'_> {
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
-        let mut changes = Deltas::new(self.task.rule.clone());
+        let mut changes = Deltas::new(self.task.rule.clone())?;
         if operation == Operation::Delete {
             let mut named: Vec<&str> = keys.key_fields.iter().map(String::as_str).collect();
             named.extend(keys.partition_fields.iter().map(|field| field.name.as_str()));

@@ -1,0 +1,133 @@
+//! How two versions of a row are merged.
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use hudini_format::schema::meta;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::keys::VirtualKeys;
+use crate::options::MergeMode;
+use crate::{Error, Result};
+
+/// The rule of a table. It travels with tasks and splits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRule {
+    /// By ordering value; otherwise the later of two versions wins.
+    pub by_event_time: bool,
+    /// Ordering fields, used in event-time mode.
+    pub ordering: Vec<String>,
+    /// Values of the winner that the loser's stand in for.
+    pub placeholder: Option<Placeholder>,
+    /// What makes a row a delete, beside the column of that name.
+    pub delete_marker: Option<DeleteMarker>,
+    /// Keys are made of the rows: files hold none.
+    pub virtual_keys: Option<VirtualKeys>,
+    /// The strategy id of the merger of somebody's own that decides about two rows. Deletes follow the rest of the rule.
+    pub merger: Option<String>,
+    /// Log blocks that name positions in the base file are merged by those.
+    pub by_position: bool,
+}
+
+/// What a value looks like that its writer did not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Placeholder {
+    /// The default of every column, which is null.
+    Default,
+    /// A text in columns of text or bytes.
+    Text(String),
+}
+
+/// Rows whose column has that text are deletes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteMarker {
+    pub field: String,
+    pub text: String,
+}
+
+impl MergeRule {
+    pub fn new(mode: MergeMode, ordering: &[String]) -> Self {
+        // Without a field to order by, event time is commit time.
+        let by_event_time = mode == MergeMode::EventTime && !ordering.is_empty();
+        Self {
+            by_event_time,
+            ordering: if by_event_time { ordering.to_vec() } else { Vec::new() },
+            placeholder: None,
+            delete_marker: None,
+            virtual_keys: None,
+            merger: None,
+            by_position: false,
+        }
+    }
+
+    /// What it goes by, in words.
+    pub fn words(&self) -> &'static str {
+        match (self.by_position, self.merger.is_some(), self.by_event_time) {
+            (true, true, _) => "record position where all logs of a slice tell it, else record key; a custom merger",
+            (true, false, true) => "record position where all logs of a slice tell it, else record key; event time",
+            (true, false, false) => "record position where all logs of a slice tell it, else record key; commit time",
+            (false, true, _) => "record key, a custom merger",
+            (false, false, true) => "record key, event time",
+            (false, false, false) => "record key, commit time",
+        }
+    }
+
+    /// The columns that merging asks for, whether they are wanted or not.
+    pub(super) fn needs(&self, column: &str, by_position: bool) -> bool {
+        let of_key = || match &self.virtual_keys {
+            Some(keys) => keys.are_made_of(column),
+            None => column == meta::RECORD_KEY,
+        };
+        self.merger.is_some()
+            || column == meta::IS_DELETED
+            || self.ordering.iter().any(|field| field == column)
+            || self.delete_marker.as_ref().is_some_and(|marker| marker.field == column)
+            || (!by_position && (column == meta::RECORD_KEY || of_key()))
+    }
+
+    /// The rows with their record keys.
+    pub(super) fn with_keys(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        match &self.virtual_keys {
+            Some(keys) if rows.schema_ref().index_of(meta::RECORD_KEY).is_ok() => keys.fill(&rows),
+            _ => Ok(rows),
+        }
+    }
+
+    /// Where defaults stand for missing values, other defaults than null are refused: Apache Hudi tells some of them from
+    /// equal values that were written, and some it does not.
+    pub(crate) fn check_defaults(&self, schema: Option<&str>) -> Result<()> {
+        let (Some(Placeholder::Default), Some(schema)) = (&self.placeholder, schema) else { return Ok(()) };
+        let schema: AvroDefaults = serde_json::from_str(schema)
+            .map_err(|e| Error::schema("the table's schema is no Avro record").caused_by(e))?;
+        let other = schema.fields.into_iter().find(|field| !matches!(field.default, None | Some(Value::Null)));
+        match other {
+            Some(field) => Err(Error::unsupported(format!(
+                "partial updates that ignore defaults, where column '{}' has a default",
+                field.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the winner of two rows may take columns of the loser.
+    pub(super) fn patches(&self) -> bool {
+        self.placeholder.is_some()
+    }
+}
+
+/// The defaults of a schema's columns.
+#[derive(Deserialize)]
+struct AvroDefaults {
+    fields: Vec<AvroDefault>,
+}
+
+#[derive(Deserialize)]
+struct AvroDefault {
+    name: String,
+    default: Option<Value>,
+}
+
+/// The columns of `stored` that pass.
+pub(crate) fn columns_of(stored: &Schema, passes: impl Fn(&str) -> bool) -> Schema {
+    Schema::new(stored.fields().iter().filter(|f| passes(f.name())).cloned().collect::<Vec<_>>())
+}
