@@ -160,6 +160,7 @@ impl Table {
         &self,
         py: Python<'_>,
         columns: Option<Vec<String>>,
+        filter: Option<String>,
         as_of: Option<String>,
         window: Option<(Option<String>, Option<String>)>,
         mode: String,
@@ -170,7 +171,7 @@ impl Table {
         released(py, || {
             let mode: QueryType = options::QUERY_TYPE.read(&mode)?;
             let window = window.map(|(start, end)| Window { start, end });
-            let request = ScanRequest { columns, as_of, window, mode, meta, limit, batch_size };
+            let request = ScanRequest { columns, filter, as_of, window, mode, meta, limit, batch_size };
             Ok(Scan { inner: scan::Scan::plan(&self.inner, request)? })
         })
     }

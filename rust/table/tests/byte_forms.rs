@@ -41,7 +41,11 @@ fn make() -> Made {
     let tasks = writer.tasks.iter().map(|placed| placed.task.to_bytes().unwrap()).collect();
     let statuses = writer.statuses.iter().map(|status| status.to_bytes().unwrap()).collect();
     writer.commit().unwrap();
-    let request = ScanRequest { window: Some(Window::default()), ..ScanRequest::default() };
+    let request = ScanRequest {
+        filter: Some("city = 'A'".to_owned()),
+        window: Some(Window::default()),
+        ..ScanRequest::default()
+    };
     let scan = Scan::plan(&world.table(), request).unwrap();
     let splits = scan.splits(None).iter().map(|split| split.to_bytes().unwrap()).collect();
     Made { locator, tasks, statuses, splits }
@@ -111,10 +115,10 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::status(STATUSES[0], read::<Status>)]
 #[case::split(SPLIT, read::<Split>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("03", "04", 1);
+    let newer = golden.replacen("04", "05", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 4") && error.hint().unwrap().contains("workers"), "{error}");
+    assert!(error.message().contains("version 5") && error.hint().unwrap().contains("workers"), "{error}");
     let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLIT].iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), 4, "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {

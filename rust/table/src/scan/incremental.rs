@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hudini_format::action::CommitMetadata;
 use hudini_format::name::{BaseFileName, LogFileName};
 
-use super::Pinned;
+use super::{Pinned, Pruned};
 use crate::config::TableConfig;
 use crate::storage::Storage;
 use crate::timeline::{Instant, Snapshot, Timeline, Until};
@@ -48,7 +48,7 @@ pub(super) fn pin(storage: &dyn Storage, config: &TableConfig, window: &Window) 
         touched.add(instant, &timeline.commit_metadata(storage, instant)?);
     }
     let slices = touched.slices(storage, config, &snapshot)?;
-    Ok(Pinned { snapshot, slices, commits: Some(touched.commits) })
+    Ok(Pinned { snapshot, slices, commits: Some(touched.commits), pruned: Pruned::default() })
 }
 
 /// What the writes of a range wrote.

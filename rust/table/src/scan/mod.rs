@@ -6,6 +6,7 @@
 mod incremental;
 mod moment;
 mod parallel;
+mod prune;
 mod split;
 
 use std::collections::BTreeSet;
@@ -18,12 +19,16 @@ use hudini_format::schema::meta;
 use crate::config::TableConfig;
 use crate::merge::MergeRule;
 use crate::options::{MergeMode, QueryType};
+use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{Snapshot, Timeline, Until, arrow_schema};
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
+use prune::Choice;
+
 pub use incremental::Window;
+pub use prune::Pruned;
 pub use split::{Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
@@ -33,6 +38,8 @@ pub const DEFAULT_BATCH_ROWS: usize = 8192;
 #[derive(Debug, Clone)]
 pub struct ScanRequest {
     pub columns: Option<Vec<String>>,
+    /// A condition over all columns of the table, those that are not read too.
+    pub filter: Option<String>,
     /// An instant, or a date and time in the table's zone.
     pub as_of: Option<String>,
     /// Only what was written in a range: of instants, or of dates and times in the table's zone.
@@ -48,6 +55,7 @@ impl Default for ScanRequest {
     fn default() -> Self {
         Self {
             columns: None,
+            filter: None,
             as_of: None,
             window: None,
             mode: QueryType::Snapshot,
@@ -76,6 +84,7 @@ struct Pinned {
     slices: Vec<FileSlice>,
     /// The rows of only these commits, by requested time.
     commits: Option<BTreeSet<String>>,
+    pruned: Pruned,
 }
 
 /// What a scan is going to do.
@@ -92,6 +101,9 @@ pub struct Explanation {
     pub listing: &'static str,
     pub merged_by: &'static str,
     pub columns: Vec<String>,
+    pub filter: Option<String>,
+    /// What is left out for the filter's sake, before any file is opened.
+    pub pruned: Pruned,
     pub options_without_effect: Vec<String>,
     pub warnings: Vec<String>,
 }
@@ -139,6 +151,7 @@ impl Scan {
             location: self.table.location.clone(),
             snapshot: self.pinned.snapshot.clone(),
             commits: self.pinned.commits.clone(),
+            filter: self.request.filter.clone(),
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
             rule: self.rule.clone(),
             slices,
@@ -182,6 +195,8 @@ impl Scan {
                 (Some(_), false) => "record key, commit time",
             },
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
+            filter: self.request.filter.clone(),
+            pruned: self.pinned.pruned.clone(),
             options_without_effect: self.table.options.without_effect().to_vec(),
             warnings: self.table.options.warnings().to_vec(),
         })
@@ -197,17 +212,29 @@ fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pin
             return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
         }
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
-        return incremental::pin(storage, config, &Window { start: start?, end: end? });
+        let mut pinned = incremental::pin(storage, config, &Window { start: start?, end: end? })?;
+        let mut choice = choice(storage, config, &pinned.snapshot, request)?;
+        pinned.slices.retain(|slice| choice.wants(slice));
+        pinned.pruned = choice.pruned();
+        return Ok(pinned);
     }
     let timeline = timeline_back_to(table, config, as_of.as_deref())?;
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
-    let mut slices = view::all_slices(storage, config, &snapshot)?;
+    let mut choice = choice(storage, config, &snapshot, request)?;
+    let mut partitions = view::partitions(storage, config)?;
+    partitions.retain(|partition| choice.wants_partition(partition));
+    let mut slices = view::slices_in(storage, config, &snapshot, &partitions)?;
+    slices.retain(|slice| choice.wants(slice));
     if request.mode == QueryType::ReadOptimized {
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
-    Ok(Pinned { snapshot, slices, commits: None })
+    Ok(Pinned { snapshot, slices, commits: None, pruned: choice.pruned() })
+}
+
+fn choice(storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot, request: &ScanRequest) -> Result<Choice> {
+    Choice::new(storage, config, &split::all_columns(snapshot)?, request.filter.as_deref())
 }
 
 /// The active timeline, or with the history if that is asked for. Time travel before the first commit is a mistake, not an
@@ -257,15 +284,18 @@ fn output_schema(snapshot: &Snapshot, request: &ScanRequest) -> Result<Schema> {
     Ok(Schema::new(names.iter().map(field).collect::<Result<Vec<_>>>()?))
 }
 
-fn limited(rows: impl Iterator<Item = Result<RecordBatch>>, limit: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+/// Nothing is read any more once there are enough rows.
+fn limited(
+    mut rows: impl Iterator<Item = Result<RecordBatch>>,
+    limit: usize,
+) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut left = limit;
-    rows.map_while(move |batch| match batch {
-        _ if left == 0 => None,
-        Err(e) => Some(Err(e)),
-        Ok(rows) => {
-            let take = rows.num_rows().min(left);
-            left -= take;
-            Some(Ok(rows.slice(0, take)))
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
         }
+        let taken = rows.next()?.map(|rows| rows.slice(0, rows.num_rows().min(left)));
+        left -= taken.as_ref().map_or(0, RecordBatch::num_rows);
+        Some(taken)
     })
 }

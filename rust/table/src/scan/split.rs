@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base_file;
 use crate::bytes_form::BytesForm;
+use crate::filter::Predicate;
 use crate::merge::{self, Batches, MergeRule, SliceMerge};
 use crate::storage::Storage;
 use crate::table::Location;
@@ -29,6 +30,8 @@ pub struct Split {
     pub(super) slices: Vec<FileSlice>,
     /// The rows of only these commits, by requested time.
     pub(super) commits: Option<BTreeSet<String>>,
+    /// The rows for which this condition holds; of those that come out merged.
+    pub(super) filter: Option<String>,
 }
 
 impl BytesForm for Split {
@@ -47,9 +50,12 @@ impl Split {
     }
 
     fn all_columns(&self) -> Result<Schema> {
-        let text = self.snapshot.schema.as_deref();
-        let user = text.map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
-        Ok(meta::with_meta(&user))
+        all_columns(&self.snapshot)
+    }
+
+    fn predicate(&self) -> Result<Option<Arc<Predicate>>> {
+        let Some(filter) = &self.filter else { return Ok(None) };
+        Ok(Some(Arc::new(Predicate::new(filter, &self.all_columns()?)?)))
     }
 
     /// Opens the storage itself: for processes elsewhere.
@@ -60,15 +66,24 @@ impl Split {
     /// Slices are opened one after the other, when their turn comes.
     pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
         let output = self.schema()?;
+        let predicate = self.predicate()?;
+        let filter = predicate.clone();
         let (split, storage) = (self.clone(), Arc::clone(storage));
         let schema = Arc::clone(&output);
         let rows = self.slices.clone().into_iter().flat_map(move |slice| {
-            let opened = split.open_slice(&storage, &slice, &schema, batch_size);
+            let opened = split.open_slice(&storage, &slice, &schema, predicate.as_deref(), batch_size);
             opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
         });
         let rows: Batches = match self.commits.clone() {
             None => Box::new(rows),
             Some(commits) => Box::new(rows.map(move |batch| of_commits(&batch?, &commits))),
+        };
+        let rows: Batches = match filter {
+            None => rows,
+            Some(filter) => {
+                let selected = rows.map(move |batch| filter.select(&batch?));
+                Box::new(selected.filter(|batch| batch.as_ref().map_or(true, |rows| rows.num_rows() > 0)))
+            }
         };
         Ok(SplitReader { rows, output })
     }
@@ -78,15 +93,17 @@ impl Split {
         storage: &Arc<dyn Storage>,
         slice: &FileSlice,
         output: &SchemaRef,
+        predicate: Option<&Predicate>,
         batch_size: usize,
     ) -> Result<Batches> {
         // What merging and choosing need comes along, and is dropped behind them.
-        let needed = self.needed(output, !slice.logs.is_empty())?;
+        let needed = self.needed(output, predicate, !slice.logs.is_empty())?;
         if slice.logs.is_empty() {
-            return self.base_rows(storage, slice, &needed, batch_size);
+            return self.base_rows(storage, slice, &needed, predicate, batch_size);
         }
         let (changes, _) = merge::read_logs(storage, &self.snapshot, slice, &needed, &self.rule)?;
-        let base = self.base_rows(storage, slice, &needed, batch_size)?;
+        // A row that does not match may match once it is changed, and one that is left out would look new.
+        let base = self.base_rows(storage, slice, &needed, None, batch_size)?;
         let merged = SliceMerge::new(base, changes, batch_size);
         Ok(Box::new(merged.map(|m| m.map(|merged| merged.rows))))
     }
@@ -96,30 +113,41 @@ impl Split {
         storage: &Arc<dyn Storage>,
         slice: &FileSlice,
         schema: &SchemaRef,
+        predicate: Option<&Predicate>,
         batch_size: usize,
     ) -> Result<Batches> {
         let Some(base) = &slice.base else { return Ok(Box::new(std::iter::empty())) };
         let path = slice.path(base);
         let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
-        base_file::read(storage, &path, schema, &names, batch_size)
+        match predicate {
+            None => base_file::read(storage, &path, schema, &names, batch_size),
+            Some(predicate) => base_file::read_matching(storage, &path, schema, &names, batch_size, predicate),
+        }
     }
 
-    /// The wanted columns; the commit time where it decides; and to merge, the record key, ordering fields, and what marks
-    /// a row as deleted.
-    fn needed(&self, output: &SchemaRef, merged: bool) -> Result<SchemaRef> {
-        if !merged && self.commits.is_none() {
+    /// The wanted columns and those of the filter; the commit time where it decides; and to merge, the record key, ordering
+    /// fields, and what marks a row as deleted.
+    fn needed(&self, output: &SchemaRef, predicate: Option<&Predicate>, merged: bool) -> Result<SchemaRef> {
+        if !merged && self.commits.is_none() && predicate.is_none() {
             return Ok(Arc::clone(output));
         }
         let all = self.all_columns()?;
         let merges =
             |name: &String| name == meta::RECORD_KEY || name == meta::IS_DELETED || self.rule.ordering.contains(name);
         let chooses = |name: &String| name == meta::COMMIT_TIME && self.commits.is_some();
+        let filters = |name: &String| predicate.is_some_and(|predicate| predicate.columns().contains(name));
         let needed = all.fields().iter().filter(|f| {
             let name = f.name();
-            chooses(name) || (merged && merges(name)) || output.field_with_name(name).is_ok()
+            chooses(name) || filters(name) || (merged && merges(name)) || output.field_with_name(name).is_ok()
         });
         Ok(Arc::new(Schema::new(needed.cloned().collect::<Vec<_>>())))
     }
+}
+
+/// Meta columns and those of the table's rows.
+pub(super) fn all_columns(snapshot: &Snapshot) -> Result<Schema> {
+    let user = snapshot.schema.as_deref().map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
+    Ok(meta::with_meta(&user))
 }
 
 /// Rows of one split.
