@@ -11,7 +11,7 @@ from typing import Any
 from hudini.errors import InvalidFilter
 
 _COMPARISONS = {"=": "=", "==": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
-_HINT = 'a filter is SQL as in "city = \'sf\' and ts >= 10", or a list of (column, op, value)'
+_HINT = "a filter is SQL as in \"city = 'sf' and ts >= 10\", or a list of (column, op, value)"
 
 
 def filter_text(given: str | Sequence[Any] | None) -> str | None:

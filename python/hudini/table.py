@@ -232,8 +232,8 @@ class Table:
         Args:
             columns: only these, in this order.
             filter: only the rows for which it holds: SQL as in `"city = 'sf' and ts >= 10"`, or a list of
-                `(column, op, value)` that all must hold (a list of such lists: one of them must). Any column of the table
-                may stand in it. Partitions, files and row groups in which nothing can match are not read.
+                `(column, op, value)` that all must hold (a list of such lists: one of them must). Any column may
+                stand in it. Partitions, files and row groups in which nothing can match are not read.
             as_of: an instant (`20261121084838673` or shorter), an ISO time, a datetime, a `CommitResult`, or a row of
                 `history()`.
             mode: `"read_optimized"` leaves out what is not yet compacted in a merge-on-read table.
