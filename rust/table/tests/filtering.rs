@@ -142,6 +142,28 @@ fn a_key_is_looked_for_in_its_bucket() {
 }
 
 #[test]
+fn a_key_is_asked_of_the_files_bloom_filter() {
+    let spec = Spec { buckets: 1, partitioned: false, ..Spec::cow() };
+    let rows: Vec<_> = (0..40).map(|n| row(&format!("k{n:02}"), "A", 1, "x")).collect();
+    let (world, table) = table(&spec, &[&rows]);
+    let path = world.data_files().into_iter().next().unwrap();
+    let schema = Arc::clone(Scan::plan(&table, ScanRequest::default()).unwrap().schema());
+    for (filter, found) in [
+        ("_hoodie_record_key = 'k07'", 40),
+        ("_hoodie_record_key in ('k07', 'k07x') and v = 'x'", 40),
+        // Between the least and the greatest key, and not there.
+        ("_hoodie_record_key = 'k07x'", 0),
+        ("_hoodie_record_key = 'k07x' or v = 'x'", 40),
+        ("id = 'k07x'", 40),
+    ] {
+        let predicate = Predicate::new(filter, &schema).unwrap();
+        let names = Mapping::default();
+        let rows = base_file::read_matching(&world.store, &path, &schema, &names, 100, &predicate).unwrap();
+        assert_eq!(rows.map(|rows| rows.unwrap().num_rows()).sum::<usize>(), found, "{filter}");
+    }
+}
+
+#[test]
 fn a_limit_counts_rows_that_match() {
     for spec in both_types() {
         let rows: Vec<_> = (0..50).map(|n| row(&format!("k{n:02}"), "A", n, "x")).collect();

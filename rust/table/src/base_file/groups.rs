@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Schema};
+use hudini_format::bloom::{BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter, BloomKind};
 use hudini_format::parquet_file::ParquetFile;
 use hudini_format::schema::evolve::Projection;
+use hudini_format::schema::meta;
 use parquet::file::reader::ChunkReader;
 
 use crate::filter::{ColumnStats, Predicate, Stats};
@@ -16,11 +19,26 @@ pub(super) fn matching<R: ChunkReader + 'static>(
     wanted: &Schema,
     predicate: &Predicate,
 ) -> Vec<usize> {
+    if !may_hold_a_key(file, predicate) {
+        return Vec::new();
+    }
     let fields = wanted.fields().iter().enumerate().filter(|(_, field)| predicate.columns().contains(field.name()));
     let known = fields.filter_map(|(at, field)| Some((field.name().as_str(), of_column(file, projection, at)?)));
     let known: BTreeMap<&str, Vec<Stats>> = known.collect();
     let groups = 0..file.metadata().num_row_groups();
     groups.filter(|group| predicate.may_match(&Group { known: &known, group: *group })).collect()
+}
+
+/// Whether the file's bloom filter has one of the record keys that are wanted. Files need not have one.
+fn may_hold_a_key<R: ChunkReader + 'static>(file: &ParquetFile<R>, predicate: &Predicate) -> bool {
+    let Some(keys) = predicate.values_of(meta::RECORD_KEY) else { return true };
+    let pairs = file.metadata().file_metadata().key_value_metadata();
+    let text = |key: &str| pairs?.iter().find(|pair| pair.key == key)?.value.as_deref();
+    let (Some(kind), Some(filter)) = (text(BLOOM_TYPE_FOOTER), text(BLOOM_FILTER_FOOTER)) else { return true };
+    let Ok(filter) = BloomKind::parse(kind).and_then(|kind| BloomFilter::from_text(kind, filter)) else { return true };
+    // The empty key is in no filter.
+    let held = |key: &str| key.is_empty() || filter.contains(key);
+    keys.as_string_opt::<i32>().is_none_or(|keys| keys.iter().flatten().any(held))
 }
 
 /// What is known of a column in each row group. Values that are changed on the way into the table's type are not asked.

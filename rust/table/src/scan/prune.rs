@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, S
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::take::take;
 use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, bucket_of_file_id, bucket_of_key};
-use hudini_format::key::{DEFAULT_PARTITION, KeyConfig};
+use hudini_format::key::{DEFAULT_PARTITION, Generator, KeyConfig};
 use hudini_format::schema::meta;
 
 use crate::Result;
@@ -39,6 +39,8 @@ pub(super) struct Choice {
     /// Types of the columns that make partition paths, by name.
     kinds: BTreeMap<String, DataType>,
     buckets: Option<WantedBuckets>,
+    /// The partition that was asked for last, and the answer: slices come partition by partition.
+    last: Option<(String, bool)>,
     dropped: BTreeSet<String>,
     slices: usize,
 }
@@ -65,16 +67,22 @@ impl Choice {
         };
         let fields = paths.iter().flat_map(|paths| &paths.partition_fields);
         let kinds = fields.filter_map(|field| Some((field.name.clone(), kind_of(columns, &field.name)?))).collect();
-        Ok(Self { predicate, paths, kinds, buckets, dropped: BTreeSet::new(), slices: 0 })
+        Ok(Self { predicate, paths, kinds, buckets, last: None, dropped: BTreeSet::new(), slices: 0 })
     }
 
     /// Whether rows of the partition can match.
     pub(super) fn wants_partition(&mut self, path: &str) -> bool {
         let Some(predicate) = &self.predicate else { return true };
+        if let Some((last, wanted)) = &self.last
+            && last == path
+        {
+            return *wanted;
+        }
         let wanted = predicate.may_match(&self.of_path(path));
         if !wanted {
             self.dropped.insert(path.to_owned());
         }
+        self.last = Some((path.to_owned(), wanted));
         wanted
     }
 
@@ -186,7 +194,7 @@ fn wanted_buckets(
     if !is(keys::INDEX_TYPE, "BUCKET", false) || !is(keys::BUCKET_ENGINE, "SIMPLE", true) {
         return Ok(None);
     }
-    let Some(buckets) = config.buckets()? else { return Ok(None) };
+    let Ok(Some(buckets)) = config.buckets() else { return Ok(None) };
     let Some(keys) = wanted_keys(predicate, generator, columns)? else { return Ok(None) };
     // Partitions may have numbers of buckets of their own.
     if !storage.list(&format!("{HOODIE}/{PARTITION_BUCKETS_FOLDER}"))?.is_empty() {
@@ -203,6 +211,10 @@ fn wanted_keys(predicate: &Predicate, generator: &KeyConfig, columns: &Schema) -
         return Ok(Some(keys));
     }
     let fields = &generator.key_fields;
+    // Releases differ in whether the key of a single field names it, and a table does not tell by which it was written.
+    if generator.generator == Generator::Complex && fields.len() == 1 {
+        return Ok(None);
+    }
     let values: Option<Vec<ArrayRef>> = fields.iter().map(|field| predicate.values_of(field)).collect();
     let Some(values) = values.filter(|values| !values.is_empty() && values.iter().all(prints_alike)) else {
         return Ok(None);
