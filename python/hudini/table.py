@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from hudini import _core
 from hudini._arguments import completion_text, instant_text, metadata_text, name_list, options_text, path_text, refuse
+from hudini._filters import filter_text
 from hudini.actions import CommitResult
 from hudini.data import Input, as_input, as_keys
 from hudini.errors import TableExists
@@ -230,6 +231,9 @@ class Table:
 
         Args:
             columns: only these, in this order.
+            filter: only the rows for which it holds: SQL as in `"city = 'sf' and ts >= 10"`, or a list of
+                `(column, op, value)` that all must hold (a list of such lists: one of them must). Any column may
+                stand in it. Partitions, files and row groups in which nothing can match are not read.
             as_of: an instant (`20261121084838673` or shorter), an ISO time, a datetime, a `CommitResult`, or a row of
                 `history()`.
             mode: `"read_optimized"` leaves out what is not yet compacted in a merge-on-read table.
@@ -239,10 +243,11 @@ class Table:
 
         >>> table.read(columns=["id"], as_of="2026-11-21").to_arrow()
         """
-        refuse("read", "filter=", given=filter is not None)
         refuse("read", "memory_limit=", given=memory_limit is not None)
         names = None if columns is None else name_list(columns, "columns")
-        return Scan(self._core.scan(names, instant_text(as_of), None, None, mode, meta, limit, batch_size), self.path)
+        when = instant_text(as_of)
+        core = self._core.scan(names, filter_text(filter), when, None, None, mode, meta, limit, batch_size)
+        return Scan(core, self.path)
 
     def incremental(
         self,
@@ -262,13 +267,15 @@ class Table:
                 and `"earliest"` are the beginning.
             end: inclusive; None is now.
             columns: only these, in this order.
+            filter: only the rows for which it holds, as in `read()`.
 
         >>> last = table.history(limit=1)[0]
         >>> table.incremental(start=last).to_arrow()  # nothing, until somebody writes again
         """
-        refuse("incremental", "filter=", given=filter is not None)
         names = None if columns is None else name_list(columns, "columns")
-        return Scan(self._core.scan(names, None, _window(start, end), None, "snapshot", True, None, None), self.path)
+        where, window = filter_text(filter), _window(start, end)
+        core = self._core.scan(names, where, None, window, None, "snapshot", True, None, None)
+        return Scan(core, self.path)
 
     def changes(self, start: Any = None, end: Any = None, images: Literal["struct", "json"] = "struct") -> Scan:
         """What happened to rows after `start` and up to `end`: each insert, update and delete, with the row before and
@@ -286,7 +293,7 @@ class Table:
 
         >>> table.changes(start=last).to_arrow()
         """
-        core = self._core.scan(None, None, _window(start, end), images, "snapshot", True, None, None)
+        core = self._core.scan(None, None, None, _window(start, end), images, "snapshot", True, None, None)
         return Scan(core, self.path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -67,6 +67,15 @@ def test_describe(path: str) -> None:
     assert record["last operation"] == "upsert"
 
 
+def test_filters(path: str) -> None:
+    where = "note like 'note%' and ts >= 1"
+    assert [row["id"] for row in json.loads(run("read", path, "--filter", where, "--json")[0])] == ["k2"]
+    assert [row["id"] for row in json.loads(run("head", path, "--where", where, "--json")[0])] == ["k2"]
+    assert run("count", path, "-w", "note is null")[0].strip() == "1"
+    assert [row["id"] for row in json.loads(run("incremental", path, "--where", "ts < 1", "--json")[0])] == ["k0"]
+    assert "there is no column 'nope'" in run("read", path, "--where", "nope = 1", code=1)[1]
+
+
 def test_history(path: str) -> None:
     human, _ = run("history", path)
     assert human.index("upsert") < human.index("bulk_insert")

@@ -309,9 +309,7 @@ def test_changes(table: hudini.Table) -> None:
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda t: t.read(filter="id = 'a'"), "filter="),
         (lambda t: t.read(memory_limit=1), "memory_limit="),
-        (lambda t: t.incremental(filter="id = 'a'"), "filter="),
         (lambda t: t.upsert([], schema_mode="strict"), "schema_mode="),
         (lambda t: t.upsert([], idempotency_key="k"), "idempotency_key="),
         (lambda t: t.bulk_insert([], sort_by="id"), "sort_by="),

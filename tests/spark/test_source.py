@@ -125,6 +125,18 @@ def test_the_helper_reads_only_the_columns_asked_for(spark: SparkSession, table:
     assert difference(arrow(frame), table.read(columns=["note", "id"], meta=False).to_arrow()) is None
 
 
+def test_the_helpers_filter_before_spark_does(spark: SparkSession, table: hudini.Table) -> None:
+    first = table.history()[-1]
+    wanted = "id < 'key-00100' and amount is not null"
+    frame = hs.read(spark, table.path, columns=["id"], filter=wanted)
+    assert sorted(row["id"] for row in frame.collect()) == sorted(
+        table.read(columns=["id"], filter=wanted).to_arrow().column("id").to_pylist()
+    )
+    assert 0 < frame.count() < table.read().count()
+    helped = hs.incremental(spark, table.path, end=first, columns=["id"], filter=[("id", "=", "key-00007")])
+    assert [row["id"] for row in helped.collect()] == ["key-00007"]
+
+
 def test_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     empty = hudini.create(tmp_path / "empty", SCHEMA, record_key="id", options=OPTIONS)
     assert load(spark, empty).collect() == []

@@ -20,6 +20,9 @@ class Mode(str, Enum):
 
 
 Columns = Annotated[str | None, typer.Option("--columns", "-c", help="Only these columns, between commas.")]
+Filter = Annotated[
+    str | None, typer.Option("--filter", "--where", "-w", help="Only rows for which this holds, as in \"city = 'sf'\".")
+]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
 ReadMode = Annotated[Mode, typer.Option("--mode", help="read_optimized leaves out what is not yet compacted.")]
 Start = Annotated[
@@ -32,6 +35,7 @@ Meta = Annotated[bool, typer.Option("--meta/--no-meta", help="With Hudi's own fi
 def read(
     table: Where,
     columns: Columns = None,
+    filter: Filter = None,
     as_of: AsOf = None,
     mode: ReadMode = Mode.snapshot,
     meta: Meta = False,
@@ -43,13 +47,14 @@ def read(
 ) -> None:
     """The table's rows."""
     form = Form(json, csv, arrow)
-    _show(_scan(opened(table, storage), columns, as_of, mode, meta, limit), form)
+    _show(_scan(opened(table, storage), columns, filter, as_of, mode, meta, limit), form)
 
 
 def head(
     table: Where,
     rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many.")] = 10,
     columns: Columns = None,
+    filter: Filter = None,
     as_of: AsOf = None,
     meta: Meta = False,
     storage: Storage = None,
@@ -59,11 +64,12 @@ def head(
 ) -> None:
     """A few of the table's rows."""
     form = Form(json, csv, arrow)
-    _show(_scan(opened(table, storage), columns, as_of, Mode.snapshot, meta, rows), form)
+    _show(_scan(opened(table, storage), columns, filter, as_of, Mode.snapshot, meta, rows), form)
 
 
 def count(
     table: Where,
+    filter: Filter = None,
     as_of: AsOf = None,
     mode: ReadMode = Mode.snapshot,
     storage: Storage = None,
@@ -73,7 +79,7 @@ def count(
 ) -> None:
     """How many rows the table has."""
     form = Form(json, csv, arrow)
-    total = _scan(opened(table, storage), None, as_of, mode, False, None).count()
+    total = _scan(opened(table, storage), None, filter, as_of, mode, False, None).count()
     if json or csv or arrow:
         show_record({"count": total}, form)
     else:
@@ -85,6 +91,7 @@ def incremental(
     start: Start = None,
     end: End = None,
     columns: Columns = None,
+    filter: Filter = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -92,7 +99,7 @@ def incremental(
 ) -> None:
     """The rows that were written in a range of time, as they stood at its end."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).incremental(start, end, columns=_names(columns)), form)
+    _show(opened(table, storage).incremental(start, end, columns=_names(columns), filter=filter), form)
 
 
 def changes(
@@ -114,10 +121,16 @@ def _names(columns: str | None) -> list[str] | None:
 
 
 def _scan(
-    table: hudini.Table, columns: str | None, as_of: str | None, mode: Mode, meta: bool, limit: int | None
+    table: hudini.Table,
+    columns: str | None,
+    filter: str | None,
+    as_of: str | None,
+    mode: Mode,
+    meta: bool,
+    limit: int | None,
 ) -> hudini.Scan:
     chosen: Any = mode.value
-    return table.read(columns=_names(columns), as_of=as_of, mode=chosen, meta=meta, limit=limit)
+    return table.read(columns=_names(columns), filter=filter, as_of=as_of, mode=chosen, meta=meta, limit=limit)
 
 
 def _show(scan: hudini.Scan, form: Form) -> None:

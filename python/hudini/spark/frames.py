@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 from pyspark.sql import types as st
 
 from hudini import _core
-from hudini._arguments import completion_text, instant_text, name_list, options_text, refuse
+from hudini._arguments import completion_text, instant_text, name_list, options_text
+from hudini._filters import filter_text
 from hudini.errors import HudiniError, SchemaMismatch
 from hudini.spark.batches import arrow_schema, conform
-from hudini.spark.source import AS_OF, BEGIN, COLUMNS, END, IMAGES, INCREMENTAL_FORMAT, META, QUERY_TYPE
+from hudini.spark.source import AS_OF, BEGIN, COLUMNS, END, FILTER, IMAGES, INCREMENTAL_FORMAT, META, QUERY_TYPE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,17 +35,22 @@ def read(
     path: str,
     *,
     columns: Sequence[str] | None = None,
-    filter: str | None = None,
+    filter: str | Sequence[Any] | None = None,
     as_of: Any = None,
     mode: str = "snapshot",
     meta: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
-    """The table's rows as a DataFrame, pinned to one snapshot; only `columns` are read from the files."""
-    refuse("hudini.spark.read", "filter=", given=filter is not None)
+    """The table's rows as a DataFrame, pinned to one snapshot; only `columns` are read from the files.
+
+    `filter` is that of `Table.read`: unlike `DataFrame.filter`, it leaves out partitions, files and row groups.
+    """
     given = options_text(options) | {QUERY_TYPE: mode, META: "true" if meta else "false"}
     if columns is not None:
         given[COLUMNS] = json.dumps(name_list(columns, "columns"))
+    where = filter_text(filter)
+    if where is not None:
+        given[FILTER] = where
     when = instant_text(as_of)
     if when is not None:
         given[AS_OF] = when
@@ -58,10 +64,14 @@ def incremental(
     end: Any = None,
     *,
     columns: Sequence[str] | None = None,
+    filter: str | Sequence[Any] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The rows that were written after `start` and up to `end`, as `Table.incremental` has them, as a DataFrame."""
     given = options_text(options) | _range(start, end)
+    where = filter_text(filter)
+    if where is not None:
+        given[FILTER] = where
     if columns is not None:
         given[COLUMNS] = json.dumps(name_list(columns, "columns"))
     return spark.read.format("hudini").options(**given).load(path)

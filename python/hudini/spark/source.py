@@ -28,6 +28,7 @@ END = "hoodie.datasource.read.end.instanttime"
 INCREMENTAL_FORMAT = "hoodie.datasource.query.incremental.format"
 # How `hudini.spark.read` says what Spark's reader has no words for.
 COLUMNS = "hudini.read.columns"
+FILTER = "hudini.read.filter"
 META = "hudini.read.meta"
 IMAGES = "hudini.read.images"
 
@@ -97,9 +98,10 @@ class DefaultSource(DataSource):
         if query_type not in ("snapshot", "read_optimized"):
             raise UnsupportedFeature(f"{QUERY_TYPE}={query_type} is not supported by this version of hudini")
         columns = json.loads(rest.pop(COLUMNS, "null"))
+        where = rest.pop(FILTER, None)
         meta = rest.pop(META, "true") == "true"
         mode: Any = query_type
-        return hudini.open(path, options=rest).read(columns=columns, as_of=as_of, mode=mode, meta=meta)
+        return hudini.open(path, options=rest).read(columns=columns, filter=where, as_of=as_of, mode=mode, meta=meta)
 
 
 def _incremental(path: str, options: dict[str, str]) -> hudini.Scan:
@@ -113,9 +115,10 @@ def _incremental(path: str, options: dict[str, str]) -> hudini.Scan:
     if form != "latest_state":
         raise InvalidOption(f"{INCREMENTAL_FORMAT}={form}", hint="latest_state or cdc")
     columns = json.loads(options.pop(COLUMNS, "null"))
+    where = options.pop(FILTER, None)
     if options.pop(META, "true") != "true":
         raise UnsupportedFeature("an incremental read without the meta columns: name the columns instead")
-    return hudini.open(path, options=options).incremental(start, end, columns=columns)
+    return hudini.open(path, options=options).incremental(start, end, columns=columns, filter=where)
 
 
 class SplitPartition(InputPartition):
@@ -126,7 +129,7 @@ class SplitPartition(InputPartition):
 
 
 class SplitReader(DataSourceReader):
-    """Reads splits into record batches of the declared schema. Filters stay with Spark."""
+    """Reads splits into record batches of the declared schema. Spark's own filters stay with Spark."""
 
     def __init__(self, splits: list[bytes], schema: StructType) -> None:
         self._splits = splits

@@ -249,8 +249,8 @@ pub fn parse_time(time: &str, offset_ms: i64) -> Result<i64> {
     Ok(days * MILLIS_PER_DAY + hour * 3_600_000 + minute * 60_000 + second * 1000 + milli - offset_ms)
 }
 
-/// Gregorian date of a day number; eras of 400 years counted from 1 March 0000, so that leap days end a year.
-pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
+/// Gregorian date (year, month, day) of a day number; eras of 400 years counted from 1 March 0000, so that leap days end a year.
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
@@ -262,7 +262,8 @@ pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+/// The other way; months and days are taken as they are.
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

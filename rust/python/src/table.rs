@@ -160,6 +160,7 @@ impl Table {
         &self,
         py: Python<'_>,
         columns: Option<Vec<String>>,
+        filter: Option<String>,
         as_of: Option<String>,
         window: Option<(Option<String>, Option<String>)>,
         changes: Option<String>,
@@ -172,7 +173,7 @@ impl Table {
             let mode: QueryType = options::QUERY_TYPE.read(&mode)?;
             let window = window.map(|(start, end)| Window { start, end });
             let changes = changes.map(|images| Images::parse(&images)).transpose()?;
-            let request = ScanRequest { columns, as_of, window, changes, mode, meta, limit, batch_size };
+            let request = ScanRequest { columns, filter, as_of, window, changes, mode, meta, limit, batch_size };
             Ok(Scan { inner: scan::Scan::plan(&self.inner, request)? })
         })
     }

@@ -72,6 +72,11 @@ pub(crate) fn explanation<'py>(py: Python<'py>, plan: &Explanation) -> PyResult<
     out.set_item("listing", plan.listing)?;
     out.set_item("merged_by", plan.merged_by)?;
     out.set_item("columns", &plan.columns)?;
+    out.set_item("filter", &plan.filter)?;
+    let pruned = PyDict::new(py);
+    pruned.set_item("partitions", plan.pruned.partitions)?;
+    pruned.set_item("slices", plan.pruned.slices)?;
+    out.set_item("pruned", pruned)?;
     out.set_item("options_without_effect", &plan.options_without_effect)?;
     out.set_item("warnings", &plan.warnings)?;
     Ok(out)

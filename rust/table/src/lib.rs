@@ -5,6 +5,7 @@ pub mod bytes_form;
 pub mod concurrency;
 pub mod config;
 pub mod context;
+pub mod filter;
 pub mod inspect;
 mod json;
 mod log_file;

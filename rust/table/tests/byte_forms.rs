@@ -43,8 +43,9 @@ fn make() -> Made {
     let tasks = writer.tasks.iter().map(|placed| placed.task.to_bytes().unwrap()).collect();
     let statuses = writer.statuses.iter().map(|status| status.to_bytes().unwrap()).collect();
     writer.commit().unwrap();
-    let split = |changes| {
-        let request = ScanRequest { window: Some(Window::default()), changes, ..ScanRequest::default() };
+    let split = |changes: Option<Images>| {
+        let filter = changes.is_none().then(|| "city = 'A'".to_owned());
+        let request = ScanRequest { filter, window: Some(Window::default()), changes, ..ScanRequest::default() };
         let scan = Scan::plan(&world.table(), request).unwrap();
         scan.splits(Some(u64::MAX))[0].to_bytes().unwrap()
     };

@@ -17,6 +17,7 @@
 mod footer;
 mod pages;
 mod shapes;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod thrift;
@@ -31,6 +32,8 @@ use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_a
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
+
+pub use self::statistics::GroupStatistics;
 
 use self::pages::{Checked, Groups};
 use crate::{Error, Result};

@@ -229,3 +229,36 @@ fn page_headers_are_what_parquet_has(#[case] bytes: &[u8], #[case] fits: bool) {
     let passed = thrift::structure(&mut crate::wire::Reader::new(bytes, 0), shapes::PAGE, |_, _| Ok(false));
     assert_eq!(passed.is_ok(), fits, "{passed:?}");
 }
+
+#[test]
+fn statistics_are_told_by_row_group() {
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100)).build();
+    let file = ParquetFile::open(Bytes::from(written(properties))).unwrap();
+    let [number, text] = [0, 1].map(|column| file.statistics(column).unwrap());
+    assert_eq!(number.len(), 2);
+    let one: ArrayRef = Arc::new(Int64Array::from(vec![100]));
+    assert_eq!((number[1].least.as_ref(), number[1].rows), (Some(&one), Some(100)));
+    assert_eq!(number.iter().map(|group| group.nulls.unwrap()).sum::<u64>(), 29);
+    let one: ArrayRef = Arc::new(StringArray::from(vec!["text 9"]));
+    assert_eq!(text[0].greatest.as_ref(), Some(&one));
+    assert!(file.statistics(2).is_none() && file.statistics(3).is_none(), "a list, and nothing");
+}
+
+#[test]
+fn only_orders_that_are_certain_are_believed() {
+    use parquet::basic::{ColumnOrder, SortOrder, Type};
+    use parquet::file::statistics::Statistics;
+    let order = ColumnOrder::TYPE_DEFINED_ORDER(SortOrder::UNSIGNED);
+    for (old, order, believed) in [
+        (false, Some(&order), true),
+        (false, None, false),
+        (false, Some(&ColumnOrder::UNDEFINED), false),
+        (true, Some(&order), false),
+    ] {
+        let text = Statistics::byte_array(Some("a".into()), Some("b".into()), None, None, old);
+        assert_eq!(statistics::is_ordered(&text, Type::BYTE_ARRAY, order), believed);
+        assert!(
+            statistics::is_ordered(&text, Type::INT64, order) && !statistics::is_ordered(&text, Type::INT96, order)
+        );
+    }
+}

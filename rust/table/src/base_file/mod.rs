@@ -1,8 +1,9 @@
 //! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
 
+mod groups;
 mod parquet_schema;
 mod read;
 mod write;
 
-pub use read::{read, read_part};
+pub use read::{read, read_matching, read_part};
 pub use write::{BaseFileWriter, WriteOptions, WrittenFile};

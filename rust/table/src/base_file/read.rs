@@ -13,6 +13,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::groups;
+use crate::filter::Predicate;
 use crate::merge::Batches;
 use crate::storage::Storage;
 use crate::{Error, Result};
@@ -29,13 +31,30 @@ pub fn read(
     names: &Mapping,
     batch_size: usize,
 ) -> Result<Batches> {
+    batches(whole(storage, path)?, wanted, names, batch_size, path, None)
+}
+
+/// The same, but for row groups without a row that a filter wants. Its columns are among those wanted. Rows that it does
+/// not want may still come.
+pub fn read_matching(
+    storage: &Arc<dyn Storage>,
+    path: &str,
+    wanted: &SchemaRef,
+    names: &Mapping,
+    batch_size: usize,
+    predicate: &Predicate,
+) -> Result<Batches> {
+    batches(whole(storage, path)?, wanted, names, batch_size, path, Some(predicate))
+}
+
+fn whole(storage: &Arc<dyn Storage>, path: &str) -> Result<StoredFile> {
     let meta = storage.head(path)?;
     let meta = meta.ok_or_else(|| {
         Error::storage("a base file of the snapshot is gone")
             .at_path(path)
             .with_hint("it was cleaned, or removed by hand; read a newer state of the table")
     })?;
-    read_part(storage, path, 0..meta.size, wanted, names, batch_size)
+    Ok(StoredFile { storage: Arc::clone(storage), path: path.to_owned(), part: 0..meta.size })
 }
 
 /// The same for a Parquet file that is a part of another file, as in a log block.
@@ -47,7 +66,8 @@ pub fn read_part(
     names: &Mapping,
     batch_size: usize,
 ) -> Result<Batches> {
-    batches(StoredFile { storage: Arc::clone(storage), path: path.to_owned(), part }, wanted, names, batch_size, path)
+    let source = StoredFile { storage: Arc::clone(storage), path: path.to_owned(), part };
+    batches(source, wanted, names, batch_size, path, None)
 }
 
 fn batches(
@@ -56,12 +76,16 @@ fn batches(
     names: &Mapping,
     batch_size: usize,
     path: &str,
+    predicate: Option<&Predicate>,
 ) -> Result<Batches> {
     let file = ParquetFile::open(source).map_err(|e| e.at_path(path))?;
     let projection = Projection::new(file.schema(), wanted, names).map_err(|e| e.at_path(path))?;
     let metadata = file.metadata();
     let mask = ProjectionMask::roots(metadata.file_metadata().schema_descr(), projection.columns().iter().copied());
-    let groups = (0..metadata.num_row_groups()).collect();
+    let groups = match predicate {
+        None => (0..metadata.num_row_groups()).collect(),
+        Some(predicate) => groups::matching(&file, &projection, wanted, predicate),
+    };
     let batches = file.batches(groups, mask, batch_size).map_err(|e| e.at_path(path))?;
     let what = path.to_owned();
     Ok(Box::new(batches.map(move |batch| {

@@ -43,6 +43,19 @@ impl Projection {
         &self.columns
     }
 
+    /// The position in the file of a wanted column, by its own position, if its values are wanted as they are there.
+    pub fn unchanged(&self, wanted: usize) -> Option<usize> {
+        match self.slots.get(wanted)? {
+            Slot::From(at, Promotion::Same) => self.columns.get(*at).copied(),
+            _ => None,
+        }
+    }
+
+    /// Whether the file lacks a wanted column, so that it is null.
+    pub fn is_missing(&self, wanted: usize) -> bool {
+        matches!(self.slots.get(wanted), Some(Slot::Missing))
+    }
+
     /// The rows of a batch that has exactly those columns, in that order.
     pub fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();

@@ -1,0 +1,158 @@
+"""Filters from Python: text and lists of conditions, what they mean, what they leave out, and what is no filter."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hudini
+
+SCHEMA = {
+    "id": "string not null",
+    "city": "string",
+    "n": "int",
+    "fare": "double",
+    "paid": "decimal(10,2)",
+    "day": "date",
+    "seen": "timestamp",
+    "ok": "boolean",
+    "raw": "binary",
+}
+DAY = datetime.date(2024, 2, 29)
+SEEN = datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.timezone.utc)
+ROWS = [
+    {
+        "id": "a",
+        "city": "o'slo",
+        "n": 1,
+        "fare": float("nan"),
+        "paid": Decimal("1.50"),
+        "day": DAY,
+        "seen": SEEN,
+        "ok": True,
+    },
+    {
+        "id": "b",
+        "city": "rome",
+        "n": -2,
+        "fare": 2.5,
+        "paid": Decimal("-7.25"),
+        "day": None,
+        "seen": None,
+        "raw": b"\x00'",
+    },
+    {"id": "c", "city": "rome", "n": None, "fare": -0.0, "ok": False, "day": DAY - datetime.timedelta(days=1)},
+]
+
+
+@pytest.fixture(params=["cow", "mor"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> hudini.Table:
+    options = {"hoodie.bucket.index.num.buckets": 2}
+    where = tmp_path / "filtered"
+    table = hudini.create(
+        where, SCHEMA, record_key="id", partition_by="city", table_type=request.param, options=options
+    )
+    table.upsert([row | {"n": 99} for row in ROWS])
+    table.upsert(ROWS)
+    return table
+
+
+def ids(scan: Any) -> str:
+    return "".join(sorted(scan.to_arrow().column("id").to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("n = 1", "a"),
+        ("n = 99", ""),
+        ([("n", "=", 1)], "a"),
+        ([("n", "!=", 1)], "b"),
+        ([("n", "<", 1), ("city", "=", "rome")], "b"),
+        ([[("n", "<", 1)], [("city", "==", "o'slo"), ("n", ">=", 1)]], "ab"),
+        ([("n", "is", None)], "c"),
+        ([("n", "is not", None)], "ab"),
+        ([("n", "=", None)], ""),
+        ([("n", "<=>", None)], "c"),
+        ([("n", "in", [1, None])], "a"),
+        ([("n", "not in", (1, 7))], "b"),
+        ([("n", "in", [])], ""),
+        ([("n", "not in", set())], "abc"),
+        ([("city", "like", "r%")], "bc"),
+        ([("city", "not  LIKE", "%'%")], "bc"),
+        ([("n", "between", (-2, 1))], "ab"),
+        ([("fare", "=", float("nan"))], "a"),
+        ([("fare", ">", 2.4)], "ab"),
+        ([("fare", "<", float("inf"))], "bc"),
+        ([("fare", "=", 0)], "c"),
+        ([("paid", "=", Decimal("1.5"))], "a"),
+        ([("paid", "<", -7)], "b"),
+        ([("day", "=", DAY)], "a"),
+        ([("day", "<", "2024-02-29")], "c"),
+        ([("seen", "=", SEEN.astimezone(datetime.timezone(datetime.timedelta(hours=2))))], "a"),
+        ([("seen", ">", SEEN.replace(tzinfo=None))], ""),
+        ([("ok", "=", True)], "a"),
+        ([("ok", "is not", True)], "bc"),
+        ([("raw", "=", b"\x00'")], "b"),
+        ([("_hoodie_partition_path", "=", "rome")], "bc"),
+    ],
+)
+def test_text_and_lists_of_conditions(table: hudini.Table, given: Any, found: str) -> None:
+    scan = table.read(columns=["id"], filter=given)
+    assert ids(scan) == found
+    assert scan.count() == len(found)
+    pieces = [hudini.read_split(pickle.loads(pickle.dumps(split))) for split in scan.splits()]
+    assert "".join(sorted(row["id"] for piece in pieces for batch in piece for row in batch.to_pylist())) == found
+    assert ids(table.incremental(columns=["id"], filter=given)) == found
+
+
+def test_the_plan_says_what_is_left_out(table: hudini.Table) -> None:
+    plan = table.read(filter="city = 'rome'").explain()
+    assert (plan["filter"], plan["pruned"], plan["partitions"]) == ("city = 'rome'", {"partitions": 1, "slices": 0}, 1)
+    plan = table.read().explain()
+    assert (plan["filter"], plan["pruned"]) == (None, {"partitions": 0, "slices": 0})
+    assert table.read(filter="id = 'b'").explain()["pruned"]["slices"] > 0
+
+
+def test_a_filter_with_a_limit(table: hudini.Table) -> None:
+    assert table.read(filter="city = 'rome'", limit=1).count() == 1
+    assert table.read(filter="city = 'rome'", limit=5).to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("nope = 1", "no column 'nope'"),
+        ('city = "rome"', "no column 'rome'"),
+        ("n = 'x'", "'x' is no int"),
+        ("n =", "the end"),
+        ("", "the end"),
+        ([], "an empty list"),
+        ([[]], "an empty list"),
+        ([("n", "=")], "no condition"),
+        ([("n", "~", 1)], "no such operator"),
+        ([("n", "is", 1)], "no such operator"),
+        ([("n", "in", "abc")], "a list of values"),
+        ([("n", "=", object())], "cannot hold"),
+        ([(1, "=", 1)], "names no column"),
+        (7, "cannot be a int"),
+        ([("n`", "=", 1)], "no column 'n`'"),
+        ([("n or 1", "=", 1)], "no column 'n or 1'"),
+    ],
+)
+def test_what_is_no_filter(table: hudini.Table, given: Any, says: str) -> None:
+    with pytest.raises(hudini.InvalidFilter, match=says):
+        table.read(filter=given)
+
+
+def test_the_place_and_the_columns_are_named(table: hudini.Table) -> None:
+    with pytest.raises(hudini.InvalidFilter) as caught:
+        table.read(filter="n = 1 and nope = 2")
+    assert caught.value.offset == 10
+    assert caught.value.hint is not None and "city, n, fare" in caught.value.hint
+    assert caught.value.code == "HUDINI-403"
