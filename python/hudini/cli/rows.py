@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import hudini
-from hudini.cli.opening import Storage, Where, opened
+from hudini.cli.opening import AsOf, Storage, Where, opened
 from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
 
 
@@ -20,7 +20,6 @@ class Mode(str, Enum):
 
 
 Columns = Annotated[str | None, typer.Option("--columns", "-c", help="Only these columns, between commas.")]
-AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
 ReadMode = Annotated[Mode, typer.Option("--mode", help="read_optimized leaves out what is not yet compacted.")]
 Meta = Annotated[bool, typer.Option("--meta/--no-meta", help="With Hudi's own five columns, or without.")]
 

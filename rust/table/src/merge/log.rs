@@ -66,10 +66,10 @@ pub fn read_logs(
 
 /// Where a block stands.
 #[derive(Debug, Clone)]
-struct Located {
+pub(crate) struct Located {
     /// Its place among the files.
-    file: usize,
-    offset: u64,
+    pub(crate) file: usize,
+    pub(crate) offset: u64,
 }
 
 /// The blocks of one instant, and the instants that they replace.
@@ -106,7 +106,11 @@ impl Seen {
 
 /// The blocks that count, oldest first: those a rollback undid are gone, and those a log compaction folded together are
 /// replaced by the outcome, at the place of the newest of them.
-fn visible_blocks(files: &mut [LogFile<'_>], snapshot: &Snapshot, stats: &mut LogStats) -> Result<Vec<Located>> {
+pub(crate) fn visible_blocks(
+    files: &mut [LogFile<'_>],
+    snapshot: &Snapshot,
+    stats: &mut LogStats,
+) -> Result<Vec<Located>> {
     let mut seen = Seen::default();
     for (at, file) in files.iter_mut().enumerate() {
         let read = file.read_from(0, &mut Survey { snapshot, file: at, seen: &mut seen, stats });

@@ -184,6 +184,11 @@ options! {
     values "an instant or an ISO time", values::text;
     help "Read the table as it stood then.";
 
+    METADATA_ENABLE: bool = "hoodie.metadata.enable";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a read asks the metadata table, if there is one, for the table's files, instead of listing directories. The rows are the same. No write keeps the metadata table, and one that is told to is refused.";
+
     // hudini's own.
     UNSUPPORTED: Unsupported = "hudini.unsupported";
     default "error";

@@ -12,9 +12,9 @@ use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::Pinned;
 use crate::config::TableConfig;
-use crate::storage::Storage;
+use crate::table::Table;
 use crate::timeline::{Instant, Snapshot, Timeline, Until};
-use crate::view::{self, FileSlice};
+use crate::view::{FileSlice, Listing, Partitions};
 use crate::{Error, ErrorKind, Result};
 
 /// A range of completion times; of requested times in table version 6, which has no others.
@@ -34,7 +34,8 @@ impl Window {
     }
 }
 
-pub(super) fn pin(storage: &dyn Storage, config: &TableConfig, window: &Window) -> Result<Pinned> {
+pub(super) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Result<Pinned> {
+    let storage = table.storage.as_ref();
     let timeline = Timeline::load(storage, config)?;
     // A write that took long may have completed within the range and be archived, wherever the active timeline begins.
     let timeline = match &window.start {
@@ -47,8 +48,11 @@ pub(super) fn pin(storage: &dyn Storage, config: &TableConfig, window: &Window) 
     for instant in timeline.commits().filter(|instant| window.holds(instant)) {
         touched.add(instant, &timeline.commit_metadata(storage, instant)?);
     }
-    let slices = touched.slices(storage, config, &snapshot)?;
-    Ok(Pinned { snapshot, slices, commits: Some(touched.commits) })
+    let partitions: Vec<String> = touched.groups.keys().cloned().collect();
+    let mut listed = Listing::of(table, config, &timeline, Partitions::These(&partitions))?;
+    let (listing, warning) = (listed.source, listed.warning.take());
+    let slices = touched.slices(listed.slices(storage, config, &snapshot)?, &snapshot)?;
+    Ok(Pinned { snapshot, slices, commits: Some(touched.commits), listing, warning })
 }
 
 /// What the writes of a range wrote.
@@ -84,10 +88,10 @@ impl Touched {
         }
     }
 
-    /// What the snapshot has of the files, but for groups that were replaced.
-    fn slices(&self, storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
-        let found = view::slices_in(storage, config, snapshot, self.groups.keys())?.into_iter();
-        let mut found: BTreeMap<_, _> = found.map(|s| ((s.partition.clone(), s.file_id.clone()), s)).collect();
+    /// What the snapshot's slices have of the files, but for groups that were replaced.
+    fn slices(&self, found: Vec<FileSlice>, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
+        let mut found: BTreeMap<_, _> =
+            found.into_iter().map(|s| ((s.partition.clone(), s.file_id.clone()), s)).collect();
         let mut slices = Vec::new();
         for (partition, groups) in &self.groups {
             for (id, written) in groups {

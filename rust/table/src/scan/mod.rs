@@ -20,7 +20,7 @@ use crate::merge::MergeRule;
 use crate::options::{MergeMode, QueryType};
 use crate::table::Table;
 use crate::timeline::{Snapshot, Timeline, Until, arrow_schema};
-use crate::view::{self, FileSlice};
+use crate::view::{self, FileSlice, Listing, Partitions};
 use crate::{Error, ErrorKind, Result};
 
 pub use incremental::Window;
@@ -76,6 +76,9 @@ struct Pinned {
     slices: Vec<FileSlice>,
     /// The rows of only these commits, by requested time.
     commits: Option<BTreeSet<String>>,
+    listing: view::Source,
+    /// What the caller should know of how the files were found.
+    warning: Option<String>,
 }
 
 /// What a scan is going to do.
@@ -175,7 +178,7 @@ impl Scan {
             base_bytes: bases().map(|f| f.size).sum(),
             log_files: logs().count(),
             log_bytes: logs().map(|f| f.size).sum(),
-            listing: "storage",
+            listing: self.pinned.listing.name(),
             merged_by: match (logs().next(), self.rule.by_event_time) {
                 (None, _) => "nothing to merge",
                 (Some(_), true) => "record key, event time",
@@ -183,9 +186,15 @@ impl Scan {
             },
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
             options_without_effect: self.table.options.without_effect().to_vec(),
-            warnings: self.table.options.warnings().to_vec(),
+            warnings: self.table.options.warnings().iter().chain(&self.pinned.warning).cloned().collect(),
         })
     }
+}
+
+/// The newest slices of the table, now or as of a moment.
+pub(crate) fn slices(table: &Table, as_of: Option<&str>) -> Result<Vec<FileSlice>> {
+    let request = ScanRequest { as_of: as_of.map(str::to_owned), ..ScanRequest::default() };
+    Ok(pin(table, &table.config()?, &request)?.slices)
 }
 
 fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pinned> {
@@ -197,17 +206,19 @@ fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pin
             return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
         }
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
-        return incremental::pin(storage, config, &Window { start: start?, end: end? });
+        return incremental::pin(table, config, &Window { start: start?, end: end? });
     }
     let timeline = timeline_back_to(table, config, as_of.as_deref())?;
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
-    let mut slices = view::all_slices(storage, config, &snapshot)?;
+    let mut listed = Listing::of(table, config, &timeline, Partitions::All)?;
+    let (listing, warning) = (listed.source, listed.warning.take());
+    let mut slices = listed.slices(storage, config, &snapshot)?;
     if request.mode == QueryType::ReadOptimized {
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
-    Ok(Pinned { snapshot, slices, commits: None })
+    Ok(Pinned { snapshot, slices, commits: None, listing, warning })
 }
 
 /// The active timeline, or with the history if that is asked for. Time travel before the first commit is a mistake, not an

@@ -3,7 +3,10 @@
 //! A slice is a base file and the logs on top of it. Logs name the write that made them, not their slice: since version 8
 //! a log belongs to the newest base instant that is not later than the log's *completion*.
 
+mod listing;
 mod slices;
+
+pub use listing::{Listing, Partitions, Source};
 
 use hudini_format::name::{BaseFileName, LogFileName};
 use serde::{Deserialize, Serialize};
@@ -15,6 +18,9 @@ use crate::{Error, Result};
 
 /// In every partition directory; without it, Apache Hudi does not see the partition.
 pub const PARTITION_FILE: &str = ".hoodie_partition_metadata";
+
+/// Of the base files of a table; the metadata table has others.
+pub(crate) const BASE_EXTENSION: &str = "parquet";
 
 /// A data file with what storage says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,64 +78,48 @@ pub fn partitions(storage: &dyn Storage, config: &TableConfig) -> Result<Vec<Str
     Ok(found)
 }
 
-/// The newest slice of each file group of a partition, by file id.
+/// The newest slice of each file group of a partition, by file id, from storage: what writers build upon.
 pub fn newest_slices(
     storage: &dyn Storage,
     config: &TableConfig,
     snapshot: &Snapshot,
     partition: &str,
 ) -> Result<Vec<FileSlice>> {
-    list(storage, snapshot, &CompletionTimes::new(storage, config), partition)
+    let archived = CompletionTimes::new(storage, config);
+    slices_of(files_in(storage, partition)?, BASE_EXTENSION, snapshot, &archived, partition)
 }
 
-fn list(
-    storage: &dyn Storage,
+/// What lies in the directory of a partition.
+pub(crate) fn files_in(storage: &dyn Storage, partition: &str) -> Result<Vec<DataFile>> {
+    let files = storage.list(partition)?.into_iter().filter_map(|entry| match entry {
+        Entry::File { name, meta } => Some(DataFile { name, size: meta.size }),
+        Entry::Dir { .. } => None,
+    });
+    Ok(files.collect())
+}
+
+/// The newest slices that the files of a partition make up, by file id; base files have that extension.
+pub(crate) fn slices_of(
+    files: impl IntoIterator<Item = DataFile>,
+    extension: &str,
     snapshot: &Snapshot,
     archived: &CompletionTimes<'_>,
     partition: &str,
 ) -> Result<Vec<FileSlice>> {
     let mut bases = Vec::new();
     let mut logs = Vec::new();
-    for entry in storage.list(partition)? {
-        let Entry::File { name, meta } = entry else { continue };
-        let size = meta.size;
-        if let Some(parsed) = LogFileName::parse(&name) {
+    for file in files {
+        if let Some(parsed) = LogFileName::parse(&file.name) {
             if !parsed.cdc {
-                logs.push((parsed, DataFile { name, size }));
+                logs.push((parsed, file));
             }
-        } else if let Some(parsed) = BaseFileName::parse(&name) {
-            refuse_other_formats(&parsed, partition, &name)?;
-            bases.push((parsed, DataFile { name, size }));
+        } else if let Some(parsed) = BaseFileName::parse(&file.name) {
+            if parsed.extension != extension {
+                let message = format!("base files of format '{}'", parsed.extension);
+                return Err(Error::unsupported(message).at_path(in_partition(partition, &file.name)));
+            }
+            bases.push((parsed, file));
         }
     }
     slices::newest(snapshot, archived, partition, bases, logs)
-}
-
-fn refuse_other_formats(file: &BaseFileName, partition: &str, name: &str) -> Result<()> {
-    match file.extension.as_str() {
-        "parquet" => Ok(()),
-        other => {
-            Err(Error::unsupported(format!("base files of format '{other}'")).at_path(in_partition(partition, name)))
-        }
-    }
-}
-
-/// The newest slices of all partitions.
-pub fn all_slices(storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
-    slices_in(storage, config, snapshot, &partitions(storage, config)?)
-}
-
-/// The newest slices of some partitions.
-pub fn slices_in<'p>(
-    storage: &dyn Storage,
-    config: &TableConfig,
-    snapshot: &Snapshot,
-    partitions: impl IntoIterator<Item = &'p String>,
-) -> Result<Vec<FileSlice>> {
-    let archived = CompletionTimes::new(storage, config);
-    let mut slices = Vec::new();
-    for partition in partitions {
-        slices.extend(list(storage, snapshot, &archived, partition)?);
-    }
-    Ok(slices)
 }
