@@ -418,7 +418,7 @@ class Inspect:
         return Rows(self._table._core.timeline(archived), _TIMELINE)
 
     def partitions(self) -> Rows:
-        """The partitions, by path: partition, slices, base_files, base_bytes, log_files, log_bytes, of the newest slices."""
+        """The partitions, by path: partition, slices, base_files, base_bytes, log_files, log_bytes, as they are now."""
         return Rows(self._table._core.partitions(), _PARTITIONS)
 
     def slices(self, as_of: Any = None, partition: str | None = None) -> Rows:
@@ -435,7 +435,7 @@ class Inspect:
     def indexes(self) -> Rows:
         """The partitions of the metadata table: name, state, type, function, columns, options, version.
 
-        The state is `ready`, `in flight` while Apache Hudi builds the index, or `defined` where there is only a definition.
+        The state is `ready`, `in flight` while Apache Hudi builds the index, or `defined` where there is nothing more.
         """
         return Rows(self._table._core.indexes(), _INDEXES)
 

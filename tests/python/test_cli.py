@@ -17,7 +17,7 @@ import hudini
 
 ROWS = [{"id": f"k{n}", "ts": n, "note": None if n == 1 else f"note, {n}"} for n in range(3)]
 VERBS = ["describe", "history", "timeline", "schema", "properties", "read", "head", "count", "incremental", "demo"]
-VERBS += ["log", "hfile", "instant"]
+VERBS += ["log", "hfile", "instant", "partitions", "slices", "files", "indexes", "metadata"]
 
 
 def run(*arguments: str, code: int = 0) -> tuple[str, str]:

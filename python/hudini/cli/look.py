@@ -107,9 +107,7 @@ def files(
     _show(opened(table, storage).inspect.files(as_of=as_of), form)
 
 
-def indexes(
-    table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None
-) -> None:
+def indexes(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
     """The partitions of the metadata table, and what they are about."""
     form = Form(json, csv, arrow)
     _show(opened(table, storage).inspect.indexes(), form)

@@ -530,6 +530,41 @@ fn record_keys_are_found_in_one_group_each_and_deleted_ones_are_not() {
     assert_eq!(lake.keys("record_index").unwrap().len(), 4999);
 }
 
+/// A value that no codec makes shorter.
+fn scattered(n: u32) -> MetadataRecord {
+    let bits = u128::from(n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    let file_id = FileId::Uuid { bits, number: Some(0) };
+    let entry = RecordIndexEntry { partition: "x".to_owned(), file_id, instant_millis: 0, position: None };
+    MetadataRecord::new(format!("key-{n:06}"), Payload::RecordIndex(entry))
+}
+
+#[test]
+fn a_look_up_reads_only_the_blocks_that_may_hold_the_key() {
+    let records: Vec<_> = (0..80_000).map(scattered).collect();
+    for in_log in [false, true] {
+        let lake = Lake::new("files,record_index");
+        lake.metadata_commit(FIRST, 1);
+        if in_log {
+            lake.log(&Partition::RecordIndex, 0, FIRST, &[deletes(FIRST, &[]), block(FIRST, &records)]);
+        } else {
+            lake.base(&Partition::RecordIndex, 0, FIRST, &records);
+        }
+        // The first data block is damaged, and nobody notices who does not ask for its keys.
+        let path = lake.world.names_below(".hoodie/metadata/record_index/").remove(0);
+        let mut bytes = lake.world.store.read(&path).unwrap().unwrap().to_vec();
+        let magic = bytes.windows(8).position(|window| window == b"DATABLK*").unwrap();
+        bytes[magic + 100..magic + 200].fill(0);
+        lake.world.store.replace(&path, &bytes).unwrap();
+        let metadata = lake.metadata();
+        let found = metadata.record_locations(["key-079999", "key-040000", "nope"].map(str::to_owned), None).unwrap();
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["key-040000", "key-079999"]);
+        let error = metadata.record_locations(["key-000001".to_owned()], None).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptFile, Some(path.as_str())));
+        assert!(error.offset().unwrap() >= if in_log { magic as u64 - 8 } else { 0 }, "{error}");
+        assert_eq!(lake.keys("record_index").unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+}
+
 #[test]
 fn a_record_index_kept_by_partition_is_asked_for_one_or_for_all() {
     let lake = Lake::new("files,record_index");
@@ -586,6 +621,15 @@ fn a_secondary_index_is_asked_by_value_in_either_version() {
         let lines = inspect::indexes(&lake.table()).unwrap();
         assert_eq!(lines[2].definition.as_ref().unwrap().source_fields, ["name"]);
     }
+}
+
+#[test]
+fn definitions_of_indexes_that_cannot_be_read_do_not_matter_to_the_list_of_files() {
+    let lake = Lake::listed(30, &[partitions(&["x"]), files("x", &[&base("a", 10)])]);
+    lake.commit(10, &[("x", base("a", 10))]);
+    lake.world.put(".hoodie/.index_defs/index.json", b"{");
+    assert_eq!(lake.seen_by_metadata().len(), 1);
+    assert_eq!(inspect::indexes(&lake.table()).unwrap_err().kind(), ErrorKind::CorruptFile);
 }
 
 #[test]

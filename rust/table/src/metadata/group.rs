@@ -27,7 +27,7 @@ const WHOLE_BLOCK: u64 = 1 << 20;
 pub(super) enum Wanted {
     All,
     Keys(BTreeSet<String>),
-    /// Keys that start with one of these.
+    /// Keys that start with one of these, which are in order; none starts another one.
     Prefixes(Vec<String>),
 }
 
@@ -44,7 +44,12 @@ impl Wanted {
         match self {
             Self::All => true,
             Self::Keys(keys) => str::from_utf8(key).is_ok_and(|key| keys.contains(key)),
-            Self::Prefixes(prefixes) => prefixes.iter().any(|prefix| key.starts_with(prefix.as_bytes())),
+            Self::Prefixes(prefixes) => {
+                // Anything between a prefix of the key and the key starts with that prefix.
+                let behind = prefixes.partition_point(|prefix| prefix.as_bytes() <= key);
+                let nearest = behind.checked_sub(1).and_then(|at| prefixes.get(at));
+                nearest.is_some_and(|prefix| key.starts_with(prefix.as_bytes()))
+            }
         }
     }
 }

@@ -1,18 +1,19 @@
 //! A partition of the metadata table: its file groups, and which of them holds a key.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use hudini_format::metadata_record::{IndexVersion, MetadataRecord, Partition, data_partition_of, file_group_of};
 
-use super::MetadataTable;
 use super::group::{Records, Wanted};
+use super::{FOLDER, MetadataTable};
 use crate::timeline::CompletionTimes;
 use crate::view::{self, FileSlice};
 use crate::{Error, Result};
 
 const BASE_EXTENSION: &str = "hfile";
 
-/// The newest slice of each group of one partition, by number.
+/// The newest slice of each group of one partition, by number; their paths start at the table.
 ///
 /// A record index may be kept for each partition of the table; it then has groups for each of them.
 #[derive(Debug)]
@@ -31,7 +32,8 @@ impl MetadataTable {
         let files = view::files_in(self.storage.as_ref(), &name)?;
         let found = view::slices_of(files, BASE_EXTENSION, &self.snapshot, &archived, &name)?;
         let mut numbered: BTreeMap<Option<String>, BTreeMap<u32, FileSlice>> = BTreeMap::new();
-        for slice in found {
+        for mut slice in found {
+            slice.partition = format!("{FOLDER}/{name}");
             let within = if *partition == Partition::RecordIndex { data_partition_of(&slice.file_id) } else { None };
             let number = file_group_of(&slice.file_id);
             let number = number.ok_or_else(|| self.odd(&name, &format!("the file group '{}'", slice.file_id)))?;
@@ -62,7 +64,7 @@ impl MetadataTable {
     /// All records of a partition, file group by file group.
     pub(super) fn all(&self, partition: &Partition) -> Result<impl Iterator<Item = Result<MetadataRecord>> + use<>> {
         let slices: Vec<FileSlice> = self.groups(partition)?.slices.into_values().flatten().collect();
-        let (storage, counted) = (std::sync::Arc::clone(&self.storage), self.counted.clone());
+        let (storage, counted) = (Arc::clone(&self.table), self.counted.clone());
         Ok(slices.into_iter().flat_map(move |slice| {
             let (records, error) = match Records::open(&storage, &counted, &slice, Wanted::All) {
                 Ok(records) => (Some(records), None),
@@ -103,8 +105,7 @@ impl MetadataTable {
         prefixes: impl IntoIterator<Item = String>,
     ) -> Result<Vec<MetadataRecord>> {
         let groups = self.groups(partition)?;
-        // One prefix may start another one.
-        let prefixes: Vec<String> = prefixes.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let prefixes = without_nested(prefixes.into_iter().collect());
         let mut found = Vec::new();
         for slices in groups.within(None) {
             let mut by_group: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -127,8 +128,19 @@ impl MetadataTable {
     fn read(&self, slices: &[FileSlice], number: u32, wanted: Wanted) -> Result<Vec<MetadataRecord>> {
         let slice = slices.get(number as usize);
         let slice = slice.ok_or_else(|| Error::internal("a key of the metadata table in no file group"))?;
-        Records::open(&self.storage, &self.counted, slice, wanted)?.collect()
+        Records::open(&self.table, &self.counted, slice, wanted)?.collect()
     }
+}
+
+/// Prefixes in order, none of which starts another one.
+fn without_nested(sorted: BTreeSet<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for prefix in sorted {
+        if !kept.last().is_some_and(|last| prefix.starts_with(last.as_str())) {
+            kept.push(prefix);
+        }
+    }
+    kept
 }
 
 impl Groups {

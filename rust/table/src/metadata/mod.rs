@@ -51,7 +51,8 @@ pub struct MetadataTable {
     snapshot: Snapshot,
     /// Which log blocks of these count, by both timelines.
     counted: Snapshot,
-    definitions: IndexDefinitions,
+    /// Where it is said what the indexes are about.
+    definitions_path: String,
     /// When the table was listed to begin with; known as long as that is on the timeline, and from version 8 on.
     begun: Option<String>,
 }
@@ -67,7 +68,6 @@ impl MetadataTable {
         if partitions.is_empty() {
             return Ok(None);
         }
-        let definitions = index_definitions(storage.as_ref(), table)?;
         let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(storage), FOLDER));
         let config = TableConfig::load(folder.as_ref())?;
         let format = config.get(keys::BASE_FORMAT).unwrap_or_default();
@@ -84,8 +84,9 @@ impl MetadataTable {
         let first = own.completed().find(|instant| instant.requested.starts_with(FIRST_COMMITS));
         let begun = first.filter(|_| own.layout == Layout::Two).and_then(|instant| instant.completed.clone());
         let counted = counted(&snapshot, &own, timeline);
+        let definitions_path = definitions_path(table).to_owned();
         let table = Arc::clone(storage);
-        Ok(Some(Self { table, storage: folder, config, partitions, snapshot, counted, definitions, begun }))
+        Ok(Some(Self { table, storage: folder, config, partitions, snapshot, counted, definitions_path, begun }))
     }
 
     /// The names of the partitions that readers may use.
@@ -98,13 +99,17 @@ impl MetadataTable {
     }
 
     /// What the indexes are about.
-    pub fn definitions(&self) -> &IndexDefinitions {
-        &self.definitions
+    pub fn definitions(&self) -> Result<IndexDefinitions> {
+        read_definitions(self.table.as_ref(), &self.definitions_path)
     }
 
-    /// How the keys of an index are made. Not every index has a definition; each release has a version for those.
+    /// How the keys of an index are made, which differs for secondary indexes alone. Not every index has a definition;
+    /// each release has a version for those.
     fn key_version(&self, partition: &Partition) -> Result<IndexVersion> {
-        match self.definitions.get(&partition.to_string()) {
+        if !matches!(partition, Partition::SecondaryIndex(_)) {
+            return Ok(IndexVersion::V1);
+        }
+        match self.definitions()?.get(&partition.to_string()) {
             Some(definition) => definition.key_version(),
             None if self.config.version >= FIRST_WITH_VERSIONS => Ok(IndexVersion::V2),
             None => Ok(IndexVersion::V1),
@@ -139,9 +144,16 @@ pub fn partitions_in_flight(table: &TableConfig) -> Vec<String> {
 
 /// What the indexes of a table are about; nothing is said of some of them.
 pub fn index_definitions(storage: &dyn Storage, table: &TableConfig) -> Result<IndexDefinitions> {
+    read_definitions(storage, definitions_path(table))
+}
+
+fn definitions_path(table: &TableConfig) -> &str {
     // The specification has an absolute path here, and no release writes one.
     let stated = table.get(keys::INDEX_DEFINITIONS).filter(|path| path.starts_with(HOODIE));
-    let path = stated.unwrap_or(INDEX_DEFINITIONS_FILE);
+    stated.unwrap_or(INDEX_DEFINITIONS_FILE)
+}
+
+fn read_definitions(storage: &dyn Storage, path: &str) -> Result<IndexDefinitions> {
     match storage.read(path)? {
         Some(bytes) => IndexDefinitions::decode(&bytes).map_err(|e| e.at_path(path)),
         None => Ok(IndexDefinitions::default()),
