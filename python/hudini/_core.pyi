@@ -86,6 +86,21 @@ class Table:
         """The timeline, with `archived` back to the first action: requested, completed (None while pending), action,
         state, operation."""
 
+    def partitions(self) -> list[dict[str, Any]]:
+        """partition, slices, base_files, base_bytes, log_files, log_bytes."""
+
+    def slices(self, as_of: str | None, partition: str | None) -> list[dict[str, Any]]:
+        """The newest slices: partition, file_id, base_instant, base_file, log_files, bytes."""
+
+    def files(self, as_of: str | None) -> list[dict[str, Any]]:
+        """The files of these slices: partition, file_id, kind, name, bytes."""
+
+    def indexes(self) -> list[dict[str, Any]]:
+        """name, state, type, function, columns, options, version."""
+
+    def metadata(self, partition: str | None) -> Stream:
+        """The records of the metadata table, of one partition or of all."""
+
     def scan(
         self,
         columns: list[str] | None,

@@ -14,7 +14,7 @@ from hudini.data import Input, as_input, as_keys
 from hudini.errors import TableExists
 from hudini.scan import Scan
 from hudini.schema import Schema, as_schema
-from hudini.streams import Rows
+from hudini.streams import ArrowRows, Rows
 
 Path = str | os.PathLike[str]
 Options = Mapping[str, Any]
@@ -39,6 +39,38 @@ _TIMELINE = {
     "action": "string not null",
     "state": "string not null",
     "operation": "string",
+}
+_PARTITIONS = {
+    "partition": "string not null",
+    "slices": "long not null",
+    "base_files": "long not null",
+    "base_bytes": "long not null",
+    "log_files": "long not null",
+    "log_bytes": "long not null",
+}
+_SLICES = {
+    "partition": "string not null",
+    "file_id": "string not null",
+    "base_instant": "string not null",
+    "base_file": "string",
+    "log_files": "list<string>",
+    "bytes": "long not null",
+}
+_FILES = {
+    "partition": "string not null",
+    "file_id": "string not null",
+    "kind": "string not null",
+    "name": "string not null",
+    "bytes": "long not null",
+}
+_INDEXES = {
+    "name": "string not null",
+    "state": "string not null",
+    "type": "string",
+    "function": "string",
+    "columns": "list<string>",
+    "options": "map<string,string>",
+    "version": "string",
 }
 
 
@@ -413,3 +445,46 @@ class Inspect:
         With `archived` those of the history too. Table version 6 knows no completion times; requested times stand in.
         """
         return Rows(self._table._core.timeline(archived), _TIMELINE)
+
+    def partitions(self) -> Rows:
+        """The partitions, by path: partition, slices, base_files, base_bytes, log_files, log_bytes, as they are now."""
+        return Rows(self._table._core.partitions(), _PARTITIONS)
+
+    def slices(self, as_of: Any = None, partition: str | None = None) -> Rows:
+        """The newest slice of each file group: partition, file_id, base_instant, base_file, log_files, bytes.
+
+        `as_of` is a time as in `Table.read`; `partition` a path, `""` where there are none.
+        """
+        return Rows(self._table._core.slices(instant_text(as_of), partition), _SLICES)
+
+    def files(self, as_of: Any = None) -> Rows:
+        """The files of these slices: partition, file_id, kind (base or log), name, bytes."""
+        return Rows(self._table._core.files(instant_text(as_of)), _FILES)
+
+    def indexes(self) -> Rows:
+        """The partitions of the metadata table: name, state, type, function, columns, options, version.
+
+        The state is `ready`, `in flight` while Apache Hudi builds the index, or `defined` where there is nothing more.
+        """
+        return Rows(self._table._core.indexes(), _INDEXES)
+
+    def metadata(self, partition: str | None = "files") -> Metadata:
+        """The records of the metadata table, of one partition or (None) of all: an Arrow stream.
+
+        They are merged, deleted ones left out. `key` and `type` tell what a record is about; of the other columns one
+        is not null.
+
+        >>> table.inspect.metadata("column_stats").to_pandas()
+        """
+        return Metadata(self._table._core, partition)
+
+
+class Metadata(ArrowRows):
+    """Records of the metadata table. Each call reads them anew."""
+
+    def __init__(self, core: _core.Table, partition: str | None) -> None:
+        self._core = core
+        self._partition = partition
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._core.metadata(self._partition).__arrow_c_stream__(requested_schema)

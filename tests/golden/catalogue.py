@@ -70,7 +70,7 @@ class Read:
             options["hoodie.bootstrap.base.path"] = str(source)
         chosen: dict[str, Any] = {"columns": self.facts["columns"], "filter": self.facts.get("filter")}
         if query == "metadata":
-            return hudini.open(path / ".hoodie" / "metadata", options=options).read(**chosen)
+            return hudini.open(path, options=options).inspect.metadata(None)
         table = hudini.open(path, options=options)
         if query == "cdc":
             return table.changes(params.get("start"), params.get("end"), images="json")
@@ -111,6 +111,11 @@ def archives() -> list[str]:
 def timelines() -> list[str]:
     """The cases whose timeline hudini can open: `<case>::timeline`. An unknown table version is refused as a whole."""
     return [f"{name}::timeline" for name, case in facts().items() if case["table_version"] in (6, 8, 9)]
+
+
+def with_metadata_table() -> list[str]:
+    """The cases whose table has a list of its files in a metadata table."""
+    return [name for name, case in facts().items() if "files" in case.get("metadata", {}).get("partitions", [])]
 
 
 @cache

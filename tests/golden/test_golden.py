@@ -66,5 +66,23 @@ def test_archived_timeline(case: str, tmp_path: Path) -> None:
     assert {row["state"] for row in found} == {"completed"}
 
 
+@pytest.mark.parametrize("case", catalogue.with_metadata_table())
+def test_the_metadata_table_changes_no_answer(case: str, tmp_path: Path) -> None:
+    path, facts = catalogue.unpack(case, tmp_path), catalogue.facts()[case]
+    options = [{**facts.get("read_conf", {}), "hoodie.metadata.enable": enabled} for enabled in ("true", "false")]
+    asked, bypassed = (hudini.open(path, options=each) for each in options)
+    # The log files of version 6 carry no time of their own: on storage there may be some that nobody committed.
+    if facts["table_version"] >= 8:
+        assert asked.inspect.files() == bypassed.inspect.files()
+    try:
+        scans = [asked.read(), bypassed.read()]
+        rows = [scan.to_arrow() for scan in scans]
+    except hudini.UnsupportedFeature:
+        return  # a table of a kind that is not read, whatever its files
+    listed = [(plan["listing"], plan["warnings"]) for plan in (scan.explain() for scan in scans)]
+    assert listed == [("metadata table", []), ("storage", [])]
+    assert difference(*rows) is None
+
+
 def test_the_list_of_what_is_missing_names_only_what_exists() -> None:
     assert set(catalogue.not_yet()) <= {*map(str, catalogue.reads()), *catalogue.timelines()}

@@ -29,7 +29,7 @@ VERBS = [
     "changes",
     "demo",
 ]
-VERBS += ["log", "hfile", "instant"]
+VERBS += ["log", "hfile", "instant", "partitions", "slices", "files", "indexes", "metadata"]
 
 
 def run(*arguments: str, code: int = 0) -> tuple[str, str]:

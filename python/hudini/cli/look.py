@@ -1,4 +1,4 @@
-"""Verbs that look at a table from outside: describe, history, timeline, schema, properties."""
+"""Verbs that look at a table from outside: describe, history, timeline, schema, properties, and what it consists of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from hudini import _core
 from hudini.actions import human_bytes
-from hudini.cli.opening import Storage, Where, opened, storage_options
+from hudini.cli.opening import AsOf, Storage, Where, opened, storage_options
 from hudini.cli.output import Arrow, Csv, Form, Json, note, show_record, show_rows
 from hudini.streams import Rows
 
@@ -74,7 +74,79 @@ def timeline(
 ) -> None:
     """The actions of the active timeline with their states, oldest first."""
     form = Form(json, csv, arrow)
-    found = opened(table, storage).inspect.timeline(archived=archived)
+    _show(opened(table, storage).inspect.timeline(archived=archived), form)
+
+
+def partitions(
+    table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None
+) -> None:
+    """The partitions, with the number and size of their newest files."""
+    form = Form(json, csv, arrow)
+    _show(opened(table, storage).inspect.partitions(), form)
+
+
+def slices(
+    table: Where,
+    as_of: AsOf = None,
+    partition: Annotated[str | None, typer.Option("--partition", help="Only of this partition, by its path.")] = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """The newest slice of each file group: a base file and the logs on top of it."""
+    form = Form(json, csv, arrow)
+    _show(opened(table, storage).inspect.slices(as_of=as_of, partition=partition), form)
+
+
+def files(
+    table: Where, as_of: AsOf = None, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None
+) -> None:
+    """The files that a read of the table reads."""
+    form = Form(json, csv, arrow)
+    _show(opened(table, storage).inspect.files(as_of=as_of), form)
+
+
+def indexes(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+    """The partitions of the metadata table, and what they are about."""
+    form = Form(json, csv, arrow)
+    _show(opened(table, storage).inspect.indexes(), form)
+
+
+def metadata(
+    table: Where,
+    partition: Annotated[
+        str, typer.Argument(help="A partition of the metadata table; all of them: the word all.")
+    ] = "files",
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """The records of the metadata table, deleted ones left out."""
+    form = Form(json, csv, arrow)
+    found = opened(table, storage).inspect.metadata(None if partition == "all" else partition)
+    if json or csv or arrow:
+        rows = (row for batch in found.reader() for row in batch.to_pylist(maps_as_pydicts="strict"))
+        show_rows(rows, found.reader().schema.names, found, form)
+    else:
+        lines = (_told(row) for batch in found.reader() for row in batch.to_pylist(maps_as_pydicts="strict"))
+        show_rows(lines, ["key", "type", "holds"], found, form)
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """A record is null but for the one thing that it tells."""
+    [*holds] = (value for name, value in row.items() if name not in ("key", "type") and value is not None)
+    return {"key": row["key"], "type": row["type"], "holds": _without_null(holds[0]) if holds else None}
+
+
+def _without_null(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_null(member) for name, member in value.items() if member is not None}
+
+
+def _show(found: Rows, form: Form) -> None:
     show_rows(found, found.columns, found, form)
 
 

@@ -15,6 +15,7 @@ Storage = Annotated[
         "--storage", metavar="KEY=VALUE", help="An option of the storage, such as region=eu-west-1; repeat it."
     ),
 ]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
 
 
 def opened(where: str, storage: list[str] | None) -> hudini.Table:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import hudini
-from hudini.cli.opening import Storage, Where, opened
+from hudini.cli.opening import AsOf, Storage, Where, opened
 from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
 
 
@@ -23,7 +23,6 @@ Columns = Annotated[str | None, typer.Option("--columns", "-c", help="Only these
 Filter = Annotated[
     str | None, typer.Option("--filter", "--where", "-w", help="Only rows for which this holds, as in \"city = 'sf'\".")
 ]
-AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
 ReadMode = Annotated[Mode, typer.Option("--mode", help="read_optimized leaves out what is not yet compacted.")]
 Start = Annotated[
     str | None, typer.Option("--start", help="Only writes that completed later: an instant or an ISO time.")

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use hudini_table::config::Wishes;
 use hudini_table::context::Context;
+use hudini_table::inspect;
+use hudini_table::metadata;
 use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{self, Images, ScanRequest, Window};
 use hudini_table::write::{self, WriteRequest};
@@ -13,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::action::Action;
-use crate::arrow::{Schema, rows_of, schema_of};
+use crate::arrow::{Schema, Stream, rows_of, schema_of};
 use crate::errors::{released, to_python};
 use crate::scan::Scan;
 use crate::values::{self, Map};
@@ -153,6 +155,45 @@ impl Table {
                 Ok(out)
             })
             .collect()
+    }
+
+    fn partitions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let lines = released(py, || inspect::partitions(&self.inner))?;
+        lines.iter().map(|line| values::partition(py, line)).collect()
+    }
+
+    fn slices<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<String>,
+        partition: Option<String>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let slices = released(py, || inspect::slices(&self.inner, as_of.as_deref(), partition.as_deref()))?;
+        slices.iter().map(|slice| values::slice(py, slice)).collect()
+    }
+
+    fn files<'py>(&self, py: Python<'py>, as_of: Option<String>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let slices = released(py, || inspect::slices(&self.inner, as_of.as_deref(), None))?;
+        let mut files = Vec::new();
+        for slice in &slices {
+            if let Some(base) = &slice.base {
+                files.push(values::file(py, slice, "base", base)?);
+            }
+            for log in &slice.logs {
+                files.push(values::file(py, slice, "log", log)?);
+            }
+        }
+        Ok(files)
+    }
+
+    fn indexes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let lines = released(py, || inspect::indexes(&self.inner))?;
+        lines.iter().map(|line| values::index(py, line)).collect()
+    }
+
+    fn metadata(&self, py: Python<'_>, partition: Option<String>) -> PyResult<Stream> {
+        let found = released(py, || metadata::rows(&self.inner, partition.as_deref()))?;
+        Ok(Stream::new(found.schema, found.rows))
     }
 
     #[allow(clippy::too_many_arguments, reason = "the arguments of Table.read, all of them")]

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
+use hudini_table::inspect::{IndexLine, PartitionLine};
 use hudini_table::options::{OPERATION, Operation, Options};
 use hudini_table::scan::Explanation;
+use hudini_table::view::{DataFile, FileSlice};
 use hudini_table::write::CommitResult;
 use hudini_table::{Error, HistoryEntry, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::Value;
 
 pub(crate) type Map = BTreeMap<String, String>;
 
@@ -79,5 +82,58 @@ pub(crate) fn explanation<'py>(py: Python<'py>, plan: &Explanation) -> PyResult<
     out.set_item("pruned", pruned)?;
     out.set_item("options_without_effect", &plan.options_without_effect)?;
     out.set_item("warnings", &plan.warnings)?;
+    Ok(out)
+}
+
+pub(crate) fn partition<'py>(py: Python<'py>, line: &PartitionLine) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("partition", &line.partition)?;
+    out.set_item("slices", line.slices)?;
+    out.set_item("base_files", line.base_files)?;
+    out.set_item("base_bytes", line.base_bytes)?;
+    out.set_item("log_files", line.log_files)?;
+    out.set_item("log_bytes", line.log_bytes)?;
+    Ok(out)
+}
+
+pub(crate) fn slice<'py>(py: Python<'py>, slice: &FileSlice) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("partition", &slice.partition)?;
+    out.set_item("file_id", &slice.file_id)?;
+    out.set_item("base_instant", &slice.base_instant)?;
+    out.set_item("base_file", slice.base.as_ref().map(|base| &base.name))?;
+    out.set_item("log_files", slice.logs.iter().map(|log| &log.name).collect::<Vec<_>>())?;
+    out.set_item("bytes", slice.bytes())?;
+    Ok(out)
+}
+
+pub(crate) fn file<'py>(
+    py: Python<'py>,
+    slice: &FileSlice,
+    kind: &str,
+    file: &DataFile,
+) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("partition", &slice.partition)?;
+    out.set_item("file_id", &slice.file_id)?;
+    out.set_item("kind", kind)?;
+    out.set_item("name", &file.name)?;
+    out.set_item("bytes", file.size)?;
+    Ok(out)
+}
+
+pub(crate) fn index<'py>(py: Python<'py>, line: &IndexLine) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    let definition = line.definition.as_ref();
+    let option = |(key, value): (&String, &Value)| {
+        (key.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    out.set_item("name", &line.name)?;
+    out.set_item("state", line.state.name())?;
+    out.set_item("type", definition.map(|index| &index.index_type))?;
+    out.set_item("function", definition.map(|index| &index.index_function))?;
+    out.set_item("columns", definition.map(|index| &index.source_fields))?;
+    out.set_item("options", definition.map(|index| index.index_options.iter().map(option).collect::<Map>()))?;
+    out.set_item("version", definition.and_then(|index| index.version.as_ref()))?;
     Ok(out)
 }

@@ -10,6 +10,7 @@ use std::thread;
 use bytes::Bytes;
 use hudini_table::context::{ManualClock, SeededIds};
 use hudini_table::storage::faulty::{FaultPlan, Faulty};
+use hudini_table::storage::folder::Folder;
 use hudini_table::storage::local::Local;
 use hudini_table::storage::memory::Memory;
 use hudini_table::storage::{Entry, Put, Storage};
@@ -23,8 +24,10 @@ enum Kind {
     Memory,
     FaultyLocal,
     FaultyMemory,
+    FolderLocal,
+    FolderMemory,
 }
-use Kind::{FaultyLocal, FaultyMemory};
+use Kind::{FaultyLocal, FaultyMemory, FolderLocal, FolderMemory};
 
 /// A store and what must outlive it.
 struct Fixture(Arc<dyn Storage>, #[allow(dead_code, reason = "keeps the directory")] Option<TempDir>);
@@ -40,6 +43,8 @@ impl Kind {
             Self::Memory => Fixture(Arc::new(Memory::new("t", Arc::new(ManualClock::new(1_000)))), None),
             FaultyLocal => Self::Local.store().faulty(),
             FaultyMemory => Self::Memory.store().faulty(),
+            FolderLocal => Self::Local.store().folder(),
+            FolderMemory => Self::Memory.store().folder(),
         }
     }
 }
@@ -47,6 +52,10 @@ impl Kind {
 impl Fixture {
     fn faulty(self) -> Self {
         Self(Arc::new(Faulty::new(self.0, FaultPlan::none())), self.1)
+    }
+
+    fn folder(self) -> Self {
+        Self(Arc::new(Folder::new(self.0, "within/it")), self.1)
     }
 }
 
@@ -68,7 +77,7 @@ fn content(store: &dyn Storage, path: &str) -> Bytes {
 macro_rules! every_store {
     ($($name:ident($store:ident) $body:block)+) => {$(
         #[rstest]
-        fn $name(#[values(Kind::Local, Kind::Memory, FaultyLocal, FaultyMemory)] kind: Kind) {
+        fn $name(#[values(Kind::Local, Kind::Memory, FaultyLocal, FaultyMemory, FolderLocal, FolderMemory)] kind: Kind) {
             let fixture = kind.store();
             let $store: &dyn Storage = &*fixture.0;
             $body

@@ -19,6 +19,7 @@ pub mod key;
 mod merge;
 mod partition;
 mod record;
+mod rows;
 mod schema;
 mod stats;
 

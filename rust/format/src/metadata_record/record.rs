@@ -112,7 +112,7 @@ impl MetadataRecord {
         Ok(Self { key: key.to_owned(), payload, file_name })
     }
 
-    fn fields(&self) -> Vec<Datum<'_>> {
+    pub(super) fn fields(&self) -> Vec<Datum<'_>> {
         let mut fields = vec![Datum::Null; META_COLUMNS - 1];
         fields.push(self.file_name.as_deref().map_or(Datum::Null, Datum::String));
         fields.push(Datum::String(""));

@@ -99,29 +99,29 @@ pub(super) enum Datum<'a> {
 
 /// A schema of metadata records, compiled.
 #[derive(Debug, Clone)]
-pub struct RecordSchema(Shape);
+pub struct RecordSchema(pub(super) Shape);
 
 /// The fields of one record, in the order of the writer.
 #[derive(Debug, Clone)]
-struct Shape {
+pub(super) struct Shape {
     name: String,
-    fields: Vec<Field>,
+    pub(super) fields: Vec<Field>,
     /// The known fields; a slot is a place in it.
     known: &'static [(&'static str, Type)],
 }
 
 #[derive(Debug, Clone)]
-struct Field {
-    name: String,
+pub(super) struct Field {
+    pub(super) name: String,
     /// None for a field that is not known.
-    slot: Option<usize>,
+    pub(super) slot: Option<usize>,
     /// The branch of null, in a union with it.
-    null: Option<i64>,
-    kind: Kind,
+    pub(super) null: Option<i64>,
+    pub(super) kind: Kind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+pub(super) enum Kind {
     Boolean,
     Int,
     Long,

@@ -20,7 +20,7 @@ use super::schema::{Branch, Datum, is_int, is_long, read_block};
 /// Ordinal of the type of a column that holds nothing but nulls.
 pub(super) const NULL_TYPE: i32 = 1;
 /// Digits behind the point of every decimal in V1.
-const V1_SCALE: i32 = 15;
+pub(super) const V1_SCALE: i32 = 15;
 
 /// A value as it is wrapped.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ pub enum StatValue {
 
 impl StatValue {
     /// The name of the record that wraps it.
-    fn wrapper(&self) -> &'static str {
+    pub(super) fn wrapper(&self) -> &'static str {
         match self {
             Self::Boolean(_) => "BooleanWrapper",
             Self::Int(_) => "IntWrapper",
@@ -129,7 +129,7 @@ impl StatValue {
     }
 }
 
-const ARRAY_WRAPPER: &str = "ArrayWrapper";
+pub(super) const ARRAY_WRAPPER: &str = "ArrayWrapper";
 /// A null takes one byte in the file and many in memory. No release has been seen to write an array.
 const MOST_ITEMS: usize = 16 << 10;
 
@@ -262,7 +262,7 @@ impl ValueType {
 }
 
 /// A big-endian two's complement number.
-fn integer(bytes: &[u8]) -> Result<i128> {
+pub(super) fn integer(bytes: &[u8]) -> Result<i128> {
     let Some(first) = bytes.first().filter(|_| bytes.len() <= size_of::<i128>()) else {
         return Err(Error::unsupported(format!("a decimal statistic of {} bytes", bytes.len())));
     };

@@ -391,3 +391,39 @@ proptest! {
         prop_assert_eq!(key::split_secondary(&key).unwrap(), (value, record_key));
     }
 }
+
+#[test]
+fn rows_have_the_columns_of_their_schema_and_the_key_of_their_entry() {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Decimal128Type, Int32Type};
+
+    let of = |min: StatValue| {
+        let stats = ColumnStats { min_value: Some(min), value_count: Some(3), ..ColumnStats::default() };
+        MetadataRecord::new("k", Payload::ColumnStats(Box::new(stats)))
+    };
+    let items = vec![Some(StatValue::Int(7)), None];
+    let records = [
+        of(StatValue::Decimal(vec![0xff])),
+        of(StatValue::Array(items)),
+        MetadataRecord::new("f", Payload::Files(files([]))),
+    ];
+    let schema = RecordSchema::parse(SCHEMA_V9).unwrap();
+    let rows = schema.rows(&records).unwrap();
+    assert_eq!(*rows.schema(), schema.to_arrow().unwrap());
+    assert_eq!(rows.num_columns(), 7);
+    assert_eq!(rows["key"].as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["k", "k", "f"]);
+    assert_eq!(rows["type"].as_primitive::<Int32Type>().values(), &[3, 3, 2]);
+    let stats = rows["ColumnStatsMetadata"].as_struct();
+    assert!(stats.is_null(2) && rows["filesystemMetadata"].is_valid(2));
+    let min = stats.column_by_name("minValue").unwrap().as_struct();
+    let decimal = min.column_by_name("member8").unwrap().as_struct();
+    assert_eq!(decimal.column(0).as_primitive::<Decimal128Type>().value(0), -1);
+    assert_eq!(decimal.null_count(), 2);
+    let array = min.column_by_name("member12").unwrap().as_struct();
+    let values = array.column(0).as_list::<i32>().value(1);
+    let int = values.as_struct().column_by_name("member1").unwrap().as_struct();
+    assert_eq!((int.column(0).as_primitive::<Int32Type>().value(0), values.null_count()), (7, 1));
+    // Of the schema of older releases some columns are not there.
+    assert_eq!(RecordSchema::parse(SCHEMA_V8).unwrap().rows(&[]).unwrap().num_rows(), 0);
+}

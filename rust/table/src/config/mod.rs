@@ -57,6 +57,7 @@ pub mod keys {
     pub const CREATE_SCHEMA: &str = "hoodie.table.create.schema";
     pub const METADATA_PARTITIONS: &str = "hoodie.table.metadata.partitions";
     pub const METADATA_INFLIGHT: &str = "hoodie.table.metadata.partitions.inflight";
+    pub const INDEX_DEFINITIONS: &str = "hoodie.table.index.defs.path";
     pub const INDEX_TYPE: &str = "hoodie.index.type";
     pub const BUCKET_ENGINE: &str = "hoodie.index.bucket.engine";
     pub const BUCKET_COUNT: &str = "hoodie.bucket.index.num.buckets";

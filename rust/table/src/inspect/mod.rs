@@ -1,12 +1,13 @@
-//! Looking into one file of a table, without the table: for people who want to know what its bytes say.
+//! Looking into a table, for people: what it consists of (`state`), and what the bytes of one file say, without the table.
 //!
-//! Everything comes out as JSON values, piece by piece, so that a file of any size can be shown. Damage is a piece like
-//! others: what stands before it is shown first.
+//! What is in a file comes out as JSON values, piece by piece, so that a file of any size can be shown. Damage is a piece
+//! like others: what stands before it is shown first.
 
 mod hfile;
 mod instant;
 mod log;
 mod properties;
+mod state;
 mod values;
 
 use std::ops::Range;
@@ -20,6 +21,7 @@ pub use hfile::{Wanted, hfile};
 pub use instant::instant_file;
 pub use log::log_file;
 pub use properties::properties;
+pub use state::{IndexLine, IndexState, PartitionLine, indexes, partitions, slices};
 
 use crate::storage::Storage;
 use crate::{Error, Location, Result, json};

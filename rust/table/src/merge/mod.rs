@@ -21,3 +21,4 @@ pub use log::{LogStats, SliceLogs};
 pub(crate) use rule::columns_of;
 pub use rule::{DeleteMarker, MergeRule, Placeholder};
 pub use slice::{Batches, MergeCounts, Merged, SliceMerge};
+pub(crate) use survey::visible_blocks;

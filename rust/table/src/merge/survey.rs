@@ -14,10 +14,10 @@ use crate::timeline::Snapshot;
 
 /// Where a block stands.
 #[derive(Debug, Clone)]
-pub(super) struct Located {
+pub(crate) struct Located {
     /// Its place among the files.
-    pub(super) file: usize,
-    pub(super) offset: u64,
+    pub(crate) file: usize,
+    pub(crate) offset: u64,
     /// Whether it says which rows of the slice's base file its records stand for.
     positioned: bool,
 }
@@ -56,7 +56,7 @@ impl Seen {
 
 /// The blocks that count, oldest first: those a rollback undid are gone, and those a log compaction folded together are
 /// replaced by the outcome, at the place of the newest of them.
-pub(super) fn visible_blocks(
+pub(crate) fn visible_blocks(
     files: &mut [LogFile<'_>],
     snapshot: &Snapshot,
     base_instant: Option<&str>,

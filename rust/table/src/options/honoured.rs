@@ -198,6 +198,11 @@ options! {
     values "a path or URL", values::text;
     help "Where the files are now of which a bootstrap made the table. Not given: where they were then.";
 
+    METADATA_ENABLE: bool = "hoodie.metadata.enable";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a read asks the metadata table, if there is one, for the table's files, instead of listing directories. The rows are the same. No write keeps the metadata table, and one that is told to is refused.";
+
     // hudini's own.
     UNSUPPORTED: Unsupported = "hudini.unsupported";
     default "error";

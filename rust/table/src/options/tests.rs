@@ -84,7 +84,7 @@ fn every_known_name_is_accepted_or_refused_as_its_class_says() {
 
 #[rstest]
 #[case("hoodie.datasource.hive_sync.enable", "false")]
-#[case("hoodie.metadata.enable", "FALSE")]
+#[case("hoodie.metrics.on", "FALSE")]
 #[case("hoodie.clean.automatic", "false")]
 #[case("hoodie.archive.automatic", "false")]
 #[case("hoodie.compact.inline", " false ")]
@@ -96,7 +96,6 @@ fn a_refused_key_may_ask_for_nothing(#[case] key: &str, #[case] value: &str) {
 }
 
 #[rstest]
-#[case("hoodie.metadata.enable", "true")]
 #[case("hoodie.clean.automatic", "true")]
 #[case("hoodie.datasource.hive_sync.enable", "true")]
 #[case("hoodie.write.commit.callback.on", "true")]
@@ -113,10 +112,10 @@ fn what_changes_no_row_can_be_a_warning(#[case] key: &str, #[case] value: &str) 
 
 #[test]
 fn all_soft_refusals_make_one_warning_and_hard_ones_stay_errors() {
-    let soft = [("hoodie.metrics.on", "true"), ("hoodie.metadata.enable", "true"), ("hudini.unsupported", "warn")];
+    let soft = [("hoodie.metrics.on", "true"), ("hoodie.clean.automatic", "true"), ("hudini.unsupported", "warn")];
     assert_eq!(
         parse(&soft).unwrap().warnings(),
-        ["hudini does not do what these options ask for; no row changes: hoodie.metadata.enable, hoodie.metrics.on"]
+        ["hudini does not do what these options ask for; no row changes: hoodie.clean.automatic, hoodie.metrics.on"]
     );
     let hard = [soft[0], soft[2], ("hoodie.table.cdc.enabled", "true")];
     let e = refused(&hard);

@@ -34,10 +34,10 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn of(table: &Table, config: &TableConfig, slices: &[FileSlice]) -> Result<Option<Self>> {
+    pub(super) fn of(table: &Table, config: &TableConfig, slices: &[&FileSlice]) -> Result<Option<Self>> {
         let Some(stored) = config.get(keys::BOOTSTRAP_PATH) else { return Ok(None) };
         let bare = |slice: &&FileSlice| slice.base_instant == METADATA_BOOTSTRAP && slice.base.is_some();
-        let bare: Vec<_> = slices.iter().filter(bare).collect();
+        let bare: Vec<_> = slices.iter().copied().filter(bare).collect();
         if bare.is_empty() {
             return Ok(None);
         }

@@ -12,8 +12,9 @@ use hudini_format::name::{BaseFileName, LogFileName};
 
 use crate::config::TableConfig;
 use crate::storage::Storage;
+use crate::table::Table;
 use crate::timeline::{Instant, Snapshot, Timeline, Until};
-use crate::view::{self, FileSlice};
+use crate::view::{FileSlice, Listing, Partitions, Source};
 use crate::{Error, ErrorKind, Result};
 
 /// A range of completion times; of requested times in table version 6, which has no others.
@@ -43,11 +44,18 @@ impl Window {
     }
 }
 
-pub(super) fn pin(
-    storage: &dyn Storage,
-    config: &TableConfig,
-    window: &Window,
-) -> Result<(Snapshot, Vec<FileSlice>, BTreeSet<String>)> {
+/// What of a range is to be read.
+pub(super) struct Ranged {
+    pub(super) snapshot: Snapshot,
+    pub(super) slices: Vec<FileSlice>,
+    /// Its writes, by requested time.
+    pub(super) commits: BTreeSet<String>,
+    pub(super) listing: Source,
+    pub(super) warning: Option<String>,
+}
+
+pub(super) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Result<Ranged> {
+    let storage = table.storage.as_ref();
     let timeline = window.timeline(storage, config)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
@@ -55,8 +63,11 @@ pub(super) fn pin(
     for instant in timeline.commits().filter(|instant| window.holds(instant)) {
         touched.add(instant, &timeline.commit_metadata(storage, instant)?);
     }
-    let slices = touched.slices(storage, config, &snapshot)?;
-    Ok((snapshot, slices, touched.commits))
+    let partitions: Vec<String> = touched.groups.keys().cloned().collect();
+    let mut listed = Listing::of(table, config, &timeline, Partitions::These(&partitions))?;
+    let (listing, warning) = (listed.source, listed.warning.take());
+    let slices = touched.slices(listed.slices(storage, config, &snapshot)?, &snapshot)?;
+    Ok(Ranged { snapshot, slices, commits: touched.commits, listing, warning })
 }
 
 /// What the writes of a range wrote.
@@ -92,10 +103,10 @@ impl Touched {
         }
     }
 
-    /// What the snapshot has of the files, but for groups that were replaced.
-    fn slices(&self, storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
-        let found = view::slices_in(storage, config, snapshot, self.groups.keys())?.into_iter();
-        let mut found: BTreeMap<_, _> = found.map(|s| ((s.partition.clone(), s.file_id.clone()), s)).collect();
+    /// What the snapshot's slices have of the files, but for groups that were replaced.
+    fn slices(&self, found: Vec<FileSlice>, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
+        let mut found: BTreeMap<_, _> =
+            found.into_iter().map(|s| ((s.partition.clone(), s.file_id.clone()), s)).collect();
         let mut slices = Vec::new();
         for (partition, groups) in &self.groups {
             for (id, written) in groups {

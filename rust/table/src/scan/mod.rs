@@ -3,29 +3,39 @@
 //! A scan is pinned when it is made and can be read again and again. A split is a file slice with all that a process
 //! elsewhere needs to read it.
 
+mod bootstrap;
 mod changes;
 mod incremental;
 mod moment;
 mod parallel;
+mod prune;
+mod shape;
 mod split;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
-use hudini_format::schema::meta;
 
 use crate::config::TableConfig;
 use crate::merge::MergeRule;
-use crate::options::{MergeMode, QueryType};
+use crate::options::{self, MergeMode, MergeType, QueryType};
 use crate::table::Table;
-use crate::timeline::{Snapshot, Timeline, Until, arrow_schema};
-use crate::view::{self, FileSlice};
+use crate::timeline::{Snapshot, Timeline, Until};
+use crate::view::{self, FileSlice, Listing, Partitions};
 use crate::{Error, ErrorKind, Result};
+
+use bootstrap::Sources;
+use incremental::Ranged;
+use prune::Choice;
+use shape::RowShape;
+use split::Reading;
 
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
+pub use prune::Pruned;
 pub use split::{RowSplit, Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
@@ -35,6 +45,8 @@ pub const DEFAULT_BATCH_ROWS: usize = 8192;
 #[derive(Debug, Clone)]
 pub struct ScanRequest {
     pub columns: Option<Vec<String>>,
+    /// A condition over all columns of the table, those that are not read too.
+    pub filter: Option<String>,
     /// An instant, or a date and time in the table's zone.
     pub as_of: Option<String>,
     /// Only what was written in a range: of instants, or of dates and times in the table's zone.
@@ -52,6 +64,7 @@ impl Default for ScanRequest {
     fn default() -> Self {
         Self {
             columns: None,
+            filter: None,
             as_of: None,
             window: None,
             changes: None,
@@ -69,15 +82,18 @@ pub struct Scan {
     table: Table,
     request: ScanRequest,
     pinned: Arc<Pinned>,
+    reading: Arc<Reading>,
     schema: SchemaRef,
-    rule: MergeRule,
 }
 
-/// What a scan reads: a state of the table, and what of it.
+/// What of a state of the table a scan reads.
 #[derive(Debug)]
 struct Pinned {
-    snapshot: Snapshot,
     found: Found,
+    pruned: Pruned,
+    listing: view::Source,
+    /// What the caller should know of how the files were found.
+    warning: Option<String>,
 }
 
 /// Listed once: files that vanish later are missed, not overlooked.
@@ -117,6 +133,9 @@ pub struct Explanation {
     pub listing: &'static str,
     pub merged_by: &'static str,
     pub columns: Vec<String>,
+    pub filter: Option<String>,
+    /// What is left out for the filter's sake, before any file is opened.
+    pub pruned: Pruned,
     pub options_without_effect: Vec<String>,
     pub warnings: Vec<String>,
 }
@@ -125,13 +144,31 @@ impl Scan {
     pub fn plan(table: &Table, request: ScanRequest) -> Result<Self> {
         let config = table.config()?;
         config.check_readable()?;
-        let pinned = Arc::new(pin(table, &config, &request)?);
-        let schema = Arc::new(match pinned.found {
-            Found::Rows { .. } => output_schema(&pinned.snapshot, &request)?,
-            Found::Changes { images, .. } => changes::schema(images, &pinned.snapshot)?,
-        });
-        let rule = rule(&config)?;
-        Ok(Self { table: table.clone(), request, pinned, schema, rule })
+        if request.window.is_some() && config.has_virtual_keys() {
+            return Err(Error::unsupported("a range of time of a table without meta fields: its rows tell no commit"));
+        }
+        let shape = RowShape::of(&config)?;
+        let (snapshot, pinned) = pin(table, &config, &shape, &request)?;
+        let slices = pinned.found.slices();
+        // Changes are of rows, and rows are merged.
+        let unmerged =
+            request.changes.is_none() && table.options.get_or_default(&options::MERGE_TYPE)? == MergeType::Unmerged;
+        let merges = !unmerged && slices.iter().any(|slice| !slice.logs.is_empty());
+        let rule = if merges { rule(table, &config)? } else { MergeRule::new(MergeMode::CommitTime, &[]) };
+        rule.check_defaults(snapshot.schema.as_deref())?;
+        let sources = Sources::of(table, &config, &slices)?;
+        let reading = Reading { location: table.location.clone(), snapshot, shape, rule, unmerged, sources };
+        let schema = match pinned.found {
+            Found::Rows { .. } => output_schema(&reading, &request)?,
+            Found::Changes { images, .. } => changes::schema(images, &reading)?,
+        };
+        Ok(Self {
+            table: table.clone(),
+            request,
+            pinned: Arc::new(pinned),
+            reading: Arc::new(reading),
+            schema: Arc::new(schema),
+        })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -140,7 +177,7 @@ impl Scan {
 
     /// The newest instant that the scan sees.
     pub fn instant(&self) -> Option<&str> {
-        self.pinned.snapshot.newest()
+        self.reading.snapshot.newest()
     }
 
     /// What to read, in parts of about `target_bytes`; without a target, a part for each file slice. A slice is never
@@ -160,24 +197,13 @@ impl Scan {
     }
 
     fn rows_of(&self, slices: Vec<FileSlice>, commits: Option<BTreeSet<String>>) -> RowSplit {
-        RowSplit {
-            location: self.table.location.clone(),
-            snapshot: self.pinned.snapshot.clone(),
-            commits,
-            columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
-            rule: self.rule.clone(),
-            slices,
-        }
+        let columns = self.schema.fields().iter().map(|f| f.name().clone()).collect();
+        let filter = self.request.filter.clone();
+        RowSplit { reading: self.reading.as_ref().clone(), columns, slices, commits, filter }
     }
 
     fn changes_of(&self, images: Images, parts: Vec<changes::Part>) -> ChangeSplit {
-        ChangeSplit {
-            location: self.table.location.clone(),
-            snapshot: self.pinned.snapshot.clone(),
-            rule: self.rule.clone(),
-            images,
-            parts,
-        }
+        ChangeSplit { reading: self.reading.as_ref().clone(), images, parts }
     }
 
     /// All rows, slice by slice, in an order that does not depend on the number of threads.
@@ -212,24 +238,38 @@ impl Scan {
             base_bytes: bases().map(|f| f.size).sum(),
             log_files: logs().count(),
             log_bytes: logs().map(|f| f.size).sum(),
-            listing: "storage",
-            merged_by: match (logs().next(), self.rule.by_event_time) {
-                (None, _) => "nothing to merge",
-                (Some(_), true) => "record key, event time",
-                (Some(_), false) => "record key, commit time",
+            listing: self.pinned.listing.name(),
+            merged_by: match logs().next() {
+                None => "nothing to merge",
+                Some(_) if self.reading.unmerged => "nothing: base and log rows stand side by side",
+                Some(_) => self.reading.rule.words(),
             },
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
+            filter: self.request.filter.clone(),
+            pruned: self.pinned.pruned.clone(),
             options_without_effect: self.table.options.without_effect().to_vec(),
-            warnings: self.table.options.warnings().to_vec(),
+            warnings: self.table.options.warnings().iter().chain(&self.pinned.warning).cloned().collect(),
         })
     }
 }
 
-fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pinned> {
+/// The newest slices of the table, now or as of a moment.
+pub(crate) fn slices(table: &Table, as_of: Option<&str>) -> Result<Vec<FileSlice>> {
+    let request = ScanRequest { as_of: as_of.map(str::to_owned), ..ScanRequest::default() };
+    let config = table.config()?;
+    let (_, pinned) = pin(table, &config, &RowShape::of(&config)?, &request)?;
+    Ok(pinned.found.slices().into_iter().cloned().collect())
+}
+
+fn pin(table: &Table, config: &TableConfig, shape: &RowShape, request: &ScanRequest) -> Result<(Snapshot, Pinned)> {
     let storage = table.storage.as_ref();
     let moment = |text: &str| moment::parse(text, zone_of(table, config));
     let as_of = request.as_of.as_deref().map(moment).transpose()?;
-    if request.changes.is_some() && (request.window.is_none() || request.columns.is_some()) {
+    let choice = |snapshot: &Snapshot| {
+        Choice::new(storage, config, &shape.shown(snapshot, true)?, request.filter.as_deref()).map(RefCell::new)
+    };
+    if request.changes.is_some() && (request.window.is_none() || request.columns.is_some() || request.filter.is_some())
+    {
         return Err(Error::option("changes are of a range of time, and of whole rows"));
     }
     if let Some(Window { start, end }) = &request.window {
@@ -238,27 +278,33 @@ fn pin(table: &Table, config: &TableConfig, request: &ScanRequest) -> Result<Pin
         }
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
         let window = Window { start: start?, end: end? };
-        let (snapshot, found) = match request.changes {
-            Some(images) => {
-                let (snapshot, parts) = changes::pin(storage, config, &window)?;
-                (snapshot, Found::Changes { images, parts })
-            }
-            None => {
-                let (snapshot, slices, commits) = incremental::pin(storage, config, &window)?;
-                (snapshot, Found::Rows { slices, commits: Some(commits) })
-            }
-        };
-        return Ok(Pinned { snapshot, found });
+        if let Some(images) = request.changes {
+            let (snapshot, parts) = changes::pin(storage, config, &window)?;
+            let found = Found::Changes { images, parts };
+            let pinned = Pinned { found, pruned: Pruned::default(), listing: view::Source::Storage, warning: None };
+            return Ok((snapshot, pinned));
+        }
+        let Ranged { snapshot, mut slices, commits, listing, warning } = incremental::pin(table, config, &window)?;
+        let mut choice = choice(&snapshot)?.into_inner();
+        slices.retain(|slice| choice.wants(slice));
+        let found = Found::Rows { slices, commits: Some(commits) };
+        return Ok((snapshot, Pinned { found, pruned: choice.pruned(), listing, warning }));
     }
     let timeline = timeline_back_to(table, config, as_of.as_deref())?;
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
-    let mut slices = view::all_slices(storage, config, &snapshot)?;
+    let choice = choice(&snapshot)?;
+    let wanted = |partition: &str| choice.borrow_mut().wants_partition(partition);
+    let mut listed = Listing::of(table, config, &timeline, Partitions::Where(&wanted))?;
+    let (listing, warning) = (listed.source, listed.warning.take());
+    let mut slices = listed.slices(storage, config, &snapshot)?;
+    let mut choice = choice.into_inner();
+    slices.retain(|slice| choice.wants(slice));
     if request.mode == QueryType::ReadOptimized {
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
-    Ok(Pinned { snapshot, found: Found::Rows { slices, commits: None } })
+    Ok((snapshot, Pinned { found: Found::Rows { slices, commits: None }, pruned: choice.pruned(), listing, warning }))
 }
 
 /// Neighbours together, up to a number of bytes; without one, each alone.
@@ -303,18 +349,17 @@ fn zone_of(table: &Table, config: &TableConfig) -> impl Fn(i64) -> i64 {
     move |epoch_ms| if utc { 0 } else { clock.local_offset_ms(epoch_ms) }
 }
 
-fn rule(config: &TableConfig) -> Result<MergeRule> {
-    // A copy-on-write table is merged when it is written; nothing is merged on reading.
-    let mode = if config.is_mor() { config.merge_mode()? } else { MergeMode::CommitTime };
-    Ok(MergeRule::new(mode, &config.ordering))
+fn rule(table: &Table, config: &TableConfig) -> Result<MergeRule> {
+    if !config.is_mor() {
+        // A copy-on-write table is merged when it is written; nothing is merged on reading.
+        return Ok(MergeRule::new(MergeMode::CommitTime, &config.ordering));
+    }
+    let by_position = table.options.get_or_default(&options::RECORD_POSITIONS)?;
+    Ok(MergeRule { by_position, ..config.merge_rule()? })
 }
 
-fn output_schema(snapshot: &Snapshot, request: &ScanRequest) -> Result<Schema> {
-    let user = match &snapshot.schema {
-        Some(text) => arrow_schema(text)?,
-        None => Schema::empty(),
-    };
-    let all = if request.meta { meta::with_meta(&user) } else { user };
+fn output_schema(reading: &Reading, request: &ScanRequest) -> Result<Schema> {
+    let all = reading.shape.shown(&reading.snapshot, request.meta)?;
     let Some(names) = &request.columns else { return Ok(all) };
     let field = |name: &String| -> Result<Arc<Field>> {
         let found = all.fields().iter().find(|f| f.name() == name);
@@ -326,15 +371,18 @@ fn output_schema(snapshot: &Snapshot, request: &ScanRequest) -> Result<Schema> {
     Ok(Schema::new(names.iter().map(field).collect::<Result<Vec<_>>>()?))
 }
 
-fn limited(rows: impl Iterator<Item = Result<RecordBatch>>, limit: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+/// Nothing is read any more once there are enough rows.
+fn limited(
+    mut rows: impl Iterator<Item = Result<RecordBatch>>,
+    limit: usize,
+) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut left = limit;
-    rows.map_while(move |batch| match batch {
-        _ if left == 0 => None,
-        Err(e) => Some(Err(e)),
-        Ok(rows) => {
-            let take = rows.num_rows().min(left);
-            left -= take;
-            Some(Ok(rows.slice(0, take)))
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
         }
+        let taken = rows.next()?.map(|rows| rows.slice(0, rows.num_rows().min(left)));
+        left -= taken.as_ref().map_or(0, RecordBatch::num_rows);
+        Some(taken)
     })
 }

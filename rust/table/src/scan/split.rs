@@ -10,13 +10,16 @@ use arrow_select::filter::filter_record_batch;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
+use super::bootstrap::Sources;
 use super::changes::ChangeSplit;
+use super::shape::RowShape;
 use crate::base_file;
 use crate::bytes_form::BytesForm;
-use crate::merge::{self, Batches, MergeRule, SliceMerge};
+use crate::filter::Predicate;
+use crate::merge::{Batches, MergeRule, SliceLogs, SliceMerge, columns_of};
 use crate::storage::Storage;
 use crate::table::Location;
-use crate::timeline::{Snapshot, arrow_schema};
+use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
@@ -43,38 +46,57 @@ impl Split {
 
     /// Opens the storage itself: for processes elsewhere.
     pub fn read(&self, batch_size: usize) -> Result<SplitReader> {
-        let location = match self {
-            Self::Rows(split) => &split.location,
-            Self::Changes(split) => &split.location,
+        let reading = match self {
+            Self::Rows(split) => &split.reading,
+            Self::Changes(split) => &split.reading,
         };
-        self.read_on(&location.open()?, batch_size)
+        self.read_on(&reading.location.open()?, batch_size)
     }
 
     pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
-        match self {
-            Self::Rows(split) => split.read_on(storage, batch_size),
-            Self::Changes(split) => {
-                Ok(SplitReader { rows: split.read_on(storage, batch_size)?, output: split.schema()? })
-            }
-        }
+        let rows = match self {
+            Self::Rows(split) => split.read_on(storage, batch_size)?,
+            Self::Changes(split) => split.read_on(storage, batch_size)?,
+        };
+        Ok(SplitReader { rows, output: self.schema()? })
+    }
+}
+
+/// How slices are read: the same for all splits of a scan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reading {
+    pub(super) location: Location,
+    pub(super) snapshot: Snapshot,
+    pub(super) shape: RowShape,
+    pub(super) rule: MergeRule,
+    /// Rows of base files and logs side by side, deletes aside.
+    pub(super) unmerged: bool,
+    /// Of base files that have not all columns.
+    pub(super) sources: Option<Sources>,
+}
+
+impl Reading {
+    /// All columns of the rows.
+    pub(super) fn columns(&self) -> Result<Schema> {
+        self.shape.shown(&self.snapshot, true)
     }
 }
 
 /// Rows of some file slices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSplit {
-    pub(super) location: Location,
-    pub(super) snapshot: Snapshot,
+    pub(super) reading: Reading,
     pub(super) columns: Vec<String>,
-    pub(super) rule: MergeRule,
     pub(super) slices: Vec<FileSlice>,
     /// The rows of only these commits, by requested time.
     pub(super) commits: Option<BTreeSet<String>>,
+    /// The rows for which this condition holds; of those that come out merged.
+    pub(super) filter: Option<String>,
 }
 
 impl RowSplit {
     fn schema(&self) -> Result<SchemaRef> {
-        let all = self.all_columns()?;
+        let all = self.reading.columns()?;
         let fields = self.columns.iter().map(|name| {
             let field = all.fields().iter().find(|f| f.name() == name);
             field.cloned().ok_or_else(|| Error::internal(format!("a split of the unknown column '{name}'")))
@@ -82,26 +104,18 @@ impl RowSplit {
         Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
     }
 
-    pub(super) fn all_columns(&self) -> Result<Schema> {
-        let text = self.snapshot.schema.as_deref();
-        let user = text.map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
-        Ok(meta::with_meta(&user))
-    }
-
     /// Slices are opened one after the other, when their turn comes.
-    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
+    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<Batches> {
         let output = self.schema()?;
+        let all = self.reading.columns()?;
+        let filter = self.filter.as_ref().map(|filter| Predicate::new(filter, &all)).transpose()?;
+        let filter = filter.map(|predicate| Arc::new(Filter::of(predicate, &all, &output)));
         let (split, storage) = (self.clone(), Arc::clone(storage));
-        let schema = Arc::clone(&output);
         let rows = self.slices.clone().into_iter().flat_map(move |slice| {
-            let opened = split.open_slice(&storage, &slice, &schema, batch_size);
+            let opened = split.open_slice(&storage, &slice, &output, filter.as_ref(), batch_size);
             opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
         });
-        let rows: Batches = match self.commits.clone() {
-            None => Box::new(rows),
-            Some(commits) => Box::new(rows.map(move |batch| of_commits(&batch?, &commits))),
-        };
-        Ok(SplitReader { rows, output })
+        Ok(Box::new(rows))
     }
 
     fn open_slice(
@@ -109,47 +123,99 @@ impl RowSplit {
         storage: &Arc<dyn Storage>,
         slice: &FileSlice,
         output: &SchemaRef,
+        filter: Option<&Arc<Filter>>,
         batch_size: usize,
     ) -> Result<Batches> {
-        // What merging and choosing need comes along, and is dropped behind them.
-        let needed = self.needed(output, !slice.logs.is_empty())?;
-        if slice.logs.is_empty() {
-            return self.base_rows(storage, slice, &needed, batch_size);
-        }
-        let (changes, _) = merge::read_logs(storage, &self.snapshot, slice, &needed, &self.rule)?;
-        let base = self.base_rows(storage, slice, &needed, batch_size)?;
-        let merged = SliceMerge::new(base, changes, batch_size);
-        Ok(Box::new(merged.map(|m| m.map(|merged| merged.rows))))
+        let stored = RowShape::stored(&self.reading.snapshot)?;
+        let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
+        let shown = filter.map_or(output, |filter| &filter.needed);
+        let wanted = |name: &str| shown.field_with_name(name).is_ok() && !folder.has(name);
+        let predicate = filter.filter(|filter| filter.fits(&stored)).map(|filter| &filter.predicate);
+        let rows = self.stored_rows(storage, slice, wanted, &stored, predicate, batch_size)?;
+        let (shown, commits) = (Arc::clone(shown), self.commits.clone());
+        let rows = rows.map(move |batch| match &commits {
+            None => folder.show(&batch?, &shown),
+            Some(commits) => folder.show(&of_commits(&batch?, commits)?, &shown),
+        });
+        let Some(filter) = filter.cloned() else { return Ok(Box::new(rows)) };
+        let output = Arc::clone(output);
+        let selected = rows.map(move |batch| project(&filter.predicate.select(&batch?)?, &output));
+        Ok(Box::new(selected.filter(|batch| batch.as_ref().map_or(true, |rows| rows.num_rows() > 0))))
     }
 
+    /// The slice's rows in the wanted columns. What merging and choosing need comes along.
+    fn stored_rows(
+        &self,
+        storage: &Arc<dyn Storage>,
+        slice: &FileSlice,
+        wanted: impl Fn(&str) -> bool,
+        stored: &Schema,
+        predicate: Option<&Predicate>,
+        batch_size: usize,
+    ) -> Result<Batches> {
+        let reading = &self.reading;
+        let chooses = |name: &str| name == meta::COMMIT_TIME && self.commits.is_some();
+        if slice.logs.is_empty() {
+            let columns = Arc::new(columns_of(stored, |name| wanted(name) || chooses(name)));
+            return reading.base_rows(storage, slice, &columns, predicate, batch_size);
+        }
+        // A row that does not match may match once it is changed, and one that is left out would look new: with logs all
+        // rows of the base file are read.
+        let logs = SliceLogs::open(storage, &reading.snapshot, slice, &reading.rule)?;
+        let merges = |name: &str| !reading.unmerged && logs.needs(name);
+        let columns = Arc::new(columns_of(stored, |name| wanted(name) || chooses(name) || merges(name)));
+        let base = |columns| reading.base_rows(storage, slice, columns, None, batch_size);
+        if reading.unmerged {
+            let rows = logs.unmerged(&columns)?;
+            return Ok(Box::new(base(&columns)?.chain(rows.into_iter().map(Ok))));
+        }
+        let changes = logs.merged(&columns)?;
+        Ok(Box::new(SliceMerge::new(base(&columns)?, changes, batch_size).map(|merged| Ok(merged?.rows))))
+    }
+}
+
+impl Reading {
     fn base_rows(
         &self,
         storage: &Arc<dyn Storage>,
         slice: &FileSlice,
         schema: &SchemaRef,
+        predicate: Option<&Predicate>,
         batch_size: usize,
     ) -> Result<Batches> {
         let Some(base) = &slice.base else { return Ok(Box::new(std::iter::empty())) };
         let path = slice.path(base);
+        let stitched =
+            self.sources.as_ref().map(|sources| sources.rows(storage, &path, schema, batch_size)).transpose()?;
+        if let Some(rows) = stitched.flatten() {
+            return Ok(rows);
+        }
         let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
-        base_file::read(storage, &path, schema, &names, batch_size)
+        match predicate {
+            None => base_file::read(storage, &path, schema, &names, batch_size),
+            Some(predicate) => base_file::read_matching(storage, &path, schema, &names, batch_size, predicate),
+        }
+    }
+}
+
+/// A condition on rows, and the columns in which they must be read for it.
+struct Filter {
+    predicate: Predicate,
+    /// Those that are wanted anyway, and its own.
+    needed: SchemaRef,
+}
+
+impl Filter {
+    fn of(predicate: Predicate, all: &Schema, output: &Schema) -> Self {
+        let needed = columns_of(all, |name| output.field_with_name(name).is_ok() || predicate.columns().contains(name));
+        Self { predicate, needed: Arc::new(needed) }
     }
 
-    /// The wanted columns; the commit time where it decides; and to merge, the record key, ordering fields, and what marks
-    /// a row as deleted.
-    fn needed(&self, output: &SchemaRef, merged: bool) -> Result<SchemaRef> {
-        if !merged && self.commits.is_none() {
-            return Ok(Arc::clone(output));
-        }
-        let all = self.all_columns()?;
-        let merges =
-            |name: &String| name == meta::RECORD_KEY || name == meta::IS_DELETED || self.rule.ordering.contains(name);
-        let chooses = |name: &String| name == meta::COMMIT_TIME && self.commits.is_some();
-        let needed = all.fields().iter().filter(|f| {
-            let name = f.name();
-            chooses(name) || (merged && merges(name)) || output.field_with_name(name).is_ok()
-        });
-        Ok(Arc::new(Schema::new(needed.cloned().collect::<Vec<_>>())))
+    /// Whether files have its columns in the types in which it asks them.
+    fn fits(&self, stored: &Schema) -> bool {
+        let kind =
+            |schema: &Schema, name: &str| schema.field_with_name(name).ok().map(|field| field.data_type().clone());
+        self.predicate.columns().iter().all(|name| kind(stored, name) == kind(&self.needed, name))
     }
 }
 
@@ -169,8 +235,7 @@ impl Iterator for SplitReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.rows.next()?;
-        Some(batch.and_then(|rows| project(&rows, &self.output)))
+        self.rows.next()
     }
 }
 

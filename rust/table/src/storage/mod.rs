@@ -16,6 +16,7 @@
 #![allow(clippy::disallowed_methods, reason = "this room is where the file system comes in")]
 
 pub mod faulty;
+pub mod folder;
 pub mod local;
 pub mod memory;
 mod open;

@@ -61,6 +61,11 @@ impl Instant {
         })
     }
 
+    /// Whether the history alone has it.
+    pub fn is_archived(&self) -> bool {
+        self.archived.is_some()
+    }
+
     /// The file of the highest state.
     fn newest_file(&self) -> Option<&str> {
         self.files.last().map(String::as_str)

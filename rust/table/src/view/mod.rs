@@ -3,7 +3,10 @@
 //! A slice is a base file and the logs on top of it. Logs name the write that made them, not their slice: since version 8
 //! a log belongs to the newest base instant that is not later than the log's *completion*.
 
+mod listing;
 mod slices;
+
+pub use listing::{Listing, Partitions, Source};
 
 use hudini_format::name::{BaseFileName, LogFileName};
 use serde::{Deserialize, Serialize};
@@ -17,6 +20,9 @@ pub(crate) use slices::PartitionFiles;
 
 /// In every partition directory; without it, Apache Hudi does not see the partition.
 pub const PARTITION_FILE: &str = ".hoodie_partition_metadata";
+
+/// Of the base files of a table; the metadata table has others.
+pub(crate) const BASE_EXTENSION: &str = "parquet";
 
 /// A data file with what storage says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,59 +80,56 @@ pub fn partitions(storage: &dyn Storage, config: &TableConfig) -> Result<Vec<Str
     Ok(found)
 }
 
-/// The newest slice of each file group of a partition, by file id.
+/// The newest slice of each file group of a partition, by file id, from storage: what writers build upon.
 pub fn newest_slices(
     storage: &dyn Storage,
     config: &TableConfig,
     snapshot: &Snapshot,
     partition: &str,
 ) -> Result<Vec<FileSlice>> {
-    partition_files(storage, partition)?.newest(snapshot, &CompletionTimes::new(storage, config), partition)
-}
-
-/// The data files of a partition.
-pub(crate) fn partition_files(storage: &dyn Storage, partition: &str) -> Result<PartitionFiles> {
-    let mut files = PartitionFiles::default();
-    for entry in storage.list(partition)? {
-        let Entry::File { name, meta } = entry else { continue };
-        let size = meta.size;
-        if let Some(parsed) = LogFileName::parse(&name) {
-            if !parsed.cdc {
-                files.logs.push((parsed, DataFile { name, size }));
-            }
-        } else if let Some(parsed) = BaseFileName::parse(&name) {
-            refuse_other_formats(&parsed, partition, &name)?;
-            files.bases.push((parsed, DataFile { name, size }));
-        }
-    }
-    Ok(files)
-}
-
-fn refuse_other_formats(file: &BaseFileName, partition: &str, name: &str) -> Result<()> {
-    match file.extension.as_str() {
-        "parquet" => Ok(()),
-        other => {
-            Err(Error::unsupported(format!("base files of format '{other}'")).at_path(in_partition(partition, name)))
-        }
-    }
-}
-
-/// The newest slices of all partitions.
-pub fn all_slices(storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
-    slices_in(storage, config, snapshot, &partitions(storage, config)?)
-}
-
-/// The newest slices of some partitions.
-pub fn slices_in<'p>(
-    storage: &dyn Storage,
-    config: &TableConfig,
-    snapshot: &Snapshot,
-    partitions: impl IntoIterator<Item = &'p String>,
-) -> Result<Vec<FileSlice>> {
     let archived = CompletionTimes::new(storage, config);
-    let mut slices = Vec::new();
-    for partition in partitions {
-        slices.extend(partition_files(storage, partition)?.newest(snapshot, &archived, partition)?);
+    slices_of(files_in(storage, partition)?, BASE_EXTENSION, snapshot, &archived, partition)
+}
+
+/// What lies in the directory of a partition.
+pub(crate) fn files_in(storage: &dyn Storage, partition: &str) -> Result<Vec<DataFile>> {
+    let files = storage.list(partition)?.into_iter().filter_map(|entry| match entry {
+        Entry::File { name, meta } => Some(DataFile { name, size: meta.size }),
+        Entry::Dir { .. } => None,
+    });
+    Ok(files.collect())
+}
+
+/// The newest slices that the files of a partition make up, by file id; base files have that extension.
+pub(crate) fn slices_of(
+    files: impl IntoIterator<Item = DataFile>,
+    extension: &str,
+    snapshot: &Snapshot,
+    archived: &CompletionTimes<'_>,
+    partition: &str,
+) -> Result<Vec<FileSlice>> {
+    data_files(files, extension, partition)?.newest(snapshot, archived, partition)
+}
+
+/// Those of a partition's files that hold data; base files have that extension.
+pub(crate) fn data_files(
+    files: impl IntoIterator<Item = DataFile>,
+    extension: &str,
+    partition: &str,
+) -> Result<PartitionFiles> {
+    let mut found = PartitionFiles::default();
+    for file in files {
+        if let Some(parsed) = LogFileName::parse(&file.name) {
+            if !parsed.cdc {
+                found.logs.push((parsed, file));
+            }
+        } else if let Some(parsed) = BaseFileName::parse(&file.name) {
+            if parsed.extension != extension {
+                let message = format!("base files of format '{}'", parsed.extension);
+                return Err(Error::unsupported(message).at_path(in_partition(partition, &file.name)));
+            }
+            found.bases.push((parsed, file));
+        }
     }
-    Ok(slices)
+    Ok(found)
 }

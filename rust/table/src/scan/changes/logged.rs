@@ -154,7 +154,7 @@ fn whole(feed: &Arc<Feed>, part: &Part, blocks: Vec<Logged>) -> Batches {
 fn logged_image(feed: &Feed, instant: &str, rows: &RecordBatch, name: &str) -> Result<Side> {
     let logged = rows.column_by_name(name).and_then(|column| column.as_struct_opt());
     let logged: &StructArray = logged.ok_or_else(|| no_column(name))?;
-    let names = feed.split.snapshot.names_at(instant)?;
+    let names = feed.split.reading.snapshot.names_at(instant)?;
     Ok(Side::Image(image::of_logged(logged, &feed.image, &names)?))
 }
 

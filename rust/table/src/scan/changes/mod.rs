@@ -23,12 +23,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::log::cdc;
 use serde::{Deserialize, Serialize};
 
-use super::split::RowSplit;
+use super::split::{Reading, RowSplit};
 use crate::Result;
-use crate::merge::{Batches, MergeRule};
+use crate::merge::Batches;
 use crate::storage::Storage;
-use crate::table::Location;
-use crate::timeline::{Snapshot, arrow_schema};
+use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 
 pub use image::Images;
@@ -73,21 +72,15 @@ impl Part {
 /// A part of a change feed that any process can read on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSplit {
-    pub(super) location: Location,
-    /// The end of the range.
-    pub(super) snapshot: Snapshot,
-    pub(super) rule: MergeRule,
+    /// Its snapshot is the end of the range.
+    pub(super) reading: Reading,
     pub(super) images: Images,
     pub(super) parts: Vec<Part>,
 }
 
-/// The columns of a change feed over rows of that schema.
-pub(super) fn schema(images: Images, snapshot: &Snapshot) -> Result<Schema> {
-    let user = match &snapshot.schema {
-        Some(text) => arrow_schema(text)?,
-        None => Schema::empty(),
-    };
-    let image = images.data_type(&user);
+/// The columns of a change feed.
+pub(super) fn schema(images: Images, reading: &Reading) -> Result<Schema> {
+    let image = images.data_type(&reading.shape.shown(&reading.snapshot, false)?);
     Ok(Schema::new(vec![
         Field::new(cdc::OPERATION, DataType::Utf8, false),
         Field::new(cdc::INSTANT, DataType::Utf8, false),
@@ -98,7 +91,7 @@ pub(super) fn schema(images: Images, snapshot: &Snapshot) -> Result<Schema> {
 
 impl ChangeSplit {
     pub fn schema(&self) -> Result<SchemaRef> {
-        Ok(Arc::new(schema(self.images, &self.snapshot)?))
+        Ok(Arc::new(schema(self.images, &self.reading)?))
     }
 
     /// Parts are opened one after the other, when their turn comes.
@@ -156,12 +149,12 @@ impl Feed {
 
     /// The rows of the group before the write, with these columns; with all if none is named.
     fn rows_before(&self, part: &Part, slice: &FileSlice, columns: &[&str]) -> Result<Batches> {
-        self.rows(self.split.snapshot.before(&part.completed), slice, columns, None)
+        self.rows(self.split.reading.snapshot.before(&part.completed), slice, columns, None)
     }
 
     /// The rows of the group behind the write, with all columns; all of them or those that one write made.
     fn rows_after(&self, part: &Part, slice: &FileSlice, made_by: Option<&String>) -> Result<Batches> {
-        let mut snapshot = self.split.snapshot.before(&part.completed);
+        let mut snapshot = self.split.reading.snapshot.before(&part.completed);
         snapshot.completed.insert(part.instant.clone(), part.completed.clone());
         self.rows(snapshot, slice, &[], made_by)
     }
@@ -173,18 +166,14 @@ impl Feed {
         columns: &[&str],
         made_by: Option<&String>,
     ) -> Result<Batches> {
-        let mut rows = RowSplit {
-            location: self.split.location.clone(),
-            snapshot,
-            columns: columns.iter().map(|name| (*name).to_owned()).collect(),
-            rule: self.split.rule.clone(),
-            slices: vec![slice.clone()],
-            commits: made_by.map(|instant| std::iter::once(instant.clone()).collect()),
+        let reading = Reading { snapshot, ..self.split.reading.clone() };
+        let columns = match columns {
+            [] => reading.columns()?.fields().iter().map(|field| field.name().clone()).collect(),
+            columns => columns.iter().map(|name| (*name).to_owned()).collect(),
         };
-        if columns.is_empty() {
-            rows.columns = rows.all_columns()?.fields().iter().map(|field| field.name().clone()).collect();
-        }
-        Ok(Box::new(rows.read_on(&self.storage, self.batch_size)?))
+        let commits = made_by.map(|instant| std::iter::once(instant.clone()).collect());
+        let rows = RowSplit { reading, columns, slices: vec![slice.clone()], commits, filter: None };
+        rows.read_on(&self.storage, self.batch_size)
     }
 
     fn inserted(&self, instant: &str, rows: &RecordBatch) -> Result<RecordBatch> {

@@ -6,11 +6,11 @@ use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, WriteStat};
 use hudini_format::name::BaseFileName;
 
 use super::{FoundIn, Part};
-use crate::config::{TableConfig, keys};
+use crate::config::TableConfig;
 use crate::scan::incremental::Window;
 use crate::storage::Storage;
 use crate::timeline::{CompletionTimes, Instant, Snapshot, Timeline, Until, whole_since};
-use crate::view::{self, FileSlice, PartitionFiles};
+use crate::view::{self, BASE_EXTENSION, FileSlice, PartitionFiles};
 use crate::{Error, ErrorKind, Result};
 
 /// Operations that write rows anew and change none.
@@ -21,9 +21,6 @@ pub(in crate::scan) fn pin(
     config: &TableConfig,
     window: &Window,
 ) -> Result<(Snapshot, Vec<Part>)> {
-    if config.get(keys::META_FIELDS).is_some_and(|v| v.eq_ignore_ascii_case("false")) {
-        return Err(Error::unsupported("changes of a table without meta fields (virtual keys)"));
-    }
     let timeline = window.timeline(storage, config)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
@@ -150,7 +147,8 @@ impl Plan<'_> {
 
     fn slice(&mut self, snapshot: &Snapshot, partition: &str, id: &str) -> Result<Option<FileSlice>> {
         if !self.partitions.contains_key(partition) {
-            let groups = view::partition_files(self.storage, partition)?.by_group();
+            let groups =
+                view::data_files(view::files_in(self.storage, partition)?, BASE_EXTENSION, partition)?.by_group();
             self.partitions.insert(partition.to_owned(), groups);
         }
         let files = self.partitions.get(partition).and_then(|groups| groups.get(id)).cloned().unwrap_or_default();

@@ -1,0 +1,341 @@
+//! One file group: the base file and the logs on top of it, merged by key.
+//!
+//! Records of one key merge in the order of their arrival. What the logs say of the wanted keys is held in memory; the
+//! base file is gone through a stretch of blocks at a time.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use hudini_format::hfile::{Cell, IndexEntry, Span};
+use hudini_format::log::{Block, BlockKind, delete};
+use hudini_format::metadata_record::{MetadataRecord, RecordSchema, merge};
+
+use crate::hfile_file::{Fetched, HFile};
+use crate::log_file::{Choice, LogFile, Part, Visitor};
+use crate::merge::{LogStats, visible_blocks};
+use crate::storage::Storage;
+use crate::timeline::Snapshot;
+use crate::view::FileSlice;
+use crate::{Error, Result};
+
+/// Log blocks up to this size are read whole; of larger ones only the parts that may hold wanted keys.
+const WHOLE_BLOCK: u64 = 1 << 20;
+
+/// Which keys are looked for.
+#[derive(Debug, Clone)]
+pub(super) enum Wanted {
+    All,
+    Keys(BTreeSet<String>),
+    /// Keys that start with one of these, which are in order; none starts another one.
+    Prefixes(Vec<String>),
+}
+
+impl Wanted {
+    fn spans(&self) -> Vec<Span<'_>> {
+        match self {
+            Self::All => vec![Span::All],
+            Self::Keys(keys) => keys.iter().map(|key| Span::Key(key.as_bytes())).collect(),
+            Self::Prefixes(prefixes) => prefixes.iter().map(|prefix| Span::Prefix(prefix.as_bytes())).collect(),
+        }
+    }
+
+    fn holds(&self, key: &[u8]) -> bool {
+        match self {
+            Self::All => true,
+            Self::Keys(keys) => str::from_utf8(key).is_ok_and(|key| keys.contains(key)),
+            Self::Prefixes(prefixes) => {
+                // Anything between a prefix of the key and the key starts with that prefix.
+                let behind = prefixes.partition_point(|prefix| prefix.as_bytes() <= key);
+                let nearest = behind.checked_sub(1).and_then(|at| prefixes.get(at));
+                nearest.is_some_and(|prefix| key.starts_with(prefix.as_bytes()))
+            }
+        }
+    }
+}
+
+/// The records of a group, merged: those of the base file in its order, then what is new in the logs, by key. Nothing
+/// follows an error.
+pub(super) struct Records {
+    wanted: Wanted,
+    base: Option<Base>,
+    changes: Changes,
+    ready: VecDeque<MetadataRecord>,
+    is_over: bool,
+}
+
+struct Base {
+    path: String,
+    file: HFile,
+    schema: Arc<RecordSchema>,
+    blocks: std::vec::IntoIter<IndexEntry>,
+}
+
+impl Records {
+    pub(super) fn open(
+        storage: &Arc<dyn Storage>,
+        counted: &Snapshot,
+        slice: &FileSlice,
+        wanted: Wanted,
+    ) -> Result<Self> {
+        let mut schemas = Schemas::default();
+        let changes = read_logs(storage, counted, slice, &wanted, &mut schemas)?;
+        let base = match &slice.base {
+            None => None,
+            Some(base) => {
+                let path = slice.path(base);
+                Some(Base::open(storage, path.clone(), base.size, &wanted, &mut schemas).map_err(|e| e.at_path(path))?)
+            }
+        };
+        Ok(Self { wanted, base, changes, ready: VecDeque::new(), is_over: false })
+    }
+
+    fn advance(&mut self) -> Result<Option<MetadataRecord>> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                return Ok(Some(record));
+            }
+            if let Some(base) = &mut self.base {
+                let Some(fetched) = base.file.fetch(&mut base.blocks).map_err(|e| e.at_path(&base.path))? else {
+                    self.base = None;
+                    continue;
+                };
+                let base = &*base;
+                merge_base(base, &fetched, &self.wanted, &mut self.changes, &mut self.ready)
+                    .map_err(|e| e.at_path(&base.path))?;
+                continue;
+            }
+            self.ready = std::mem::take(&mut self.changes).rest().into();
+            if self.ready.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<MetadataRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.advance().transpose();
+        self.is_over = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+impl Base {
+    fn open(
+        storage: &Arc<dyn Storage>,
+        path: String,
+        size: u64,
+        wanted: &Wanted,
+        schemas: &mut Schemas,
+    ) -> Result<Self> {
+        let file = HFile::open(storage, path.clone(), 0..size)?;
+        let schema = file.layout().info.schema()?;
+        let schema =
+            schemas.get(schema.ok_or_else(|| Error::corrupt("a base file of the metadata table has no schema"))?)?;
+        let blocks = file.blocks(&wanted.spans())?.into_iter();
+        Ok(Self { path, file, schema, blocks })
+    }
+}
+
+fn merge_base(
+    base: &Base,
+    fetched: &Fetched,
+    wanted: &Wanted,
+    changes: &mut Changes,
+    merged: &mut VecDeque<MetadataRecord>,
+) -> Result<()> {
+    base.file.visit(fetched, |cells| {
+        for cell in cells.iter().filter(|cell| wanted.holds(cell.key)) {
+            let record = MetadataRecord::decode(cell.key, cell.value, &base.schema)?;
+            let record = match changes.take(&record.key) {
+                None => Some(record),
+                Some(change) => change.over(record)?,
+            };
+            merged.extend(record.and_then(MetadataRecord::settle));
+        }
+        Ok(())
+    })
+}
+
+/// The schema of one file is mostly that of all.
+#[derive(Default)]
+struct Schemas(HashMap<String, Arc<RecordSchema>>);
+
+impl Schemas {
+    fn get(&mut self, text: &str) -> Result<Arc<RecordSchema>> {
+        if let Some(known) = self.0.get(text) {
+            return Ok(Arc::clone(known));
+        }
+        let schema = Arc::new(RecordSchema::parse(text)?);
+        self.0.insert(text.to_owned(), Arc::clone(&schema));
+        Ok(schema)
+    }
+}
+
+/// What the logs say, by key.
+#[derive(Debug, Default)]
+struct Changes(HashMap<String, Change>);
+
+#[derive(Debug)]
+enum Change {
+    /// To be merged with what is older.
+    Merges(MetadataRecord),
+    /// The key was deleted; what is older does not count. Perhaps it was written again.
+    Replaces(Option<MetadataRecord>),
+}
+
+impl Change {
+    /// What becomes of a record that is older than all of it.
+    fn over(self, older: MetadataRecord) -> Result<Option<MetadataRecord>> {
+        match self {
+            Self::Merges(newer) => merge(older, newer).map(Some),
+            Self::Replaces(newer) => Ok(newer),
+        }
+    }
+
+    fn then(self, newer: MetadataRecord) -> Result<Self> {
+        Ok(match self {
+            Self::Merges(older) => Self::Merges(merge(older, newer)?),
+            Self::Replaces(None) => Self::Replaces(Some(newer)),
+            Self::Replaces(Some(older)) => Self::Replaces(Some(merge(older, newer)?)),
+        })
+    }
+}
+
+impl Changes {
+    fn put(&mut self, newer: MetadataRecord) -> Result<()> {
+        let key = newer.key.clone();
+        let change = match self.0.remove(&key) {
+            None => Change::Merges(newer),
+            Some(change) => change.then(newer)?,
+        };
+        self.0.insert(key, change);
+        Ok(())
+    }
+
+    fn delete(&mut self, key: String) {
+        self.0.insert(key, Change::Replaces(None));
+    }
+
+    fn take(&mut self, key: &str) -> Option<Change> {
+        self.0.remove(key)
+    }
+
+    /// The records of keys that are not in the base file, by key.
+    fn rest(self) -> Vec<MetadataRecord> {
+        let records = self.0.into_values().filter_map(|change| match change {
+            Change::Merges(record) => record.settle(),
+            Change::Replaces(record) => record?.settle(),
+        });
+        let mut records: Vec<_> = records.collect();
+        records.sort_by(|a, b| a.key.cmp(&b.key));
+        records
+    }
+}
+
+fn read_logs(
+    storage: &Arc<dyn Storage>,
+    counted: &Snapshot,
+    slice: &FileSlice,
+    wanted: &Wanted,
+    schemas: &mut Schemas,
+) -> Result<Changes> {
+    let logs = slice.logs.iter();
+    let mut files: Vec<_> = logs.map(|log| LogFile::new(storage.as_ref(), slice.path(log), log.size)).collect();
+    let mut seen = LogStats::default();
+    let blocks = visible_blocks(&mut files, counted, None, &mut seen)?;
+    if seen.corrupt > 0 {
+        // What is lost here might be the only mention of a file.
+        let message = format!("a log file of the metadata table's file group {} is damaged", slice.file_id);
+        return Err(Error::corrupt(message).at_path(&slice.partition));
+    }
+    let mut reader = LogReader { storage, wanted, schemas, met: None, changes: Changes::default() };
+    for located in blocks {
+        if let Some(file) = files.get_mut(located.file) {
+            let read = reader.read(file, located.offset);
+            read.map_err(|e| e.at_path(file.path()).at_offset(located.offset))?;
+            file.rest();
+        }
+    }
+    Ok(reader.changes)
+}
+
+struct LogReader<'a> {
+    storage: &'a Arc<dyn Storage>,
+    wanted: &'a Wanted,
+    schemas: &'a mut Schemas,
+    met: Option<Met>,
+    changes: Changes,
+}
+
+/// The block at hand.
+struct Met {
+    content: Range<u64>,
+    /// Of its records; none of deletes.
+    schema: Option<Arc<RecordSchema>>,
+    /// Its content is fetched by parts.
+    is_large: bool,
+}
+
+impl LogReader<'_> {
+    fn read(&mut self, file: &mut LogFile<'_>, offset: u64) -> Result<()> {
+        file.read_block(offset, self)?;
+        match self.met.take() {
+            Some(Met { content, schema: Some(schema), is_large: true }) => {
+                let hfile = HFile::open(self.storage, file.path().to_owned(), content)?;
+                self.put_cells(&hfile, &schema)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put_cells(&mut self, hfile: &HFile, schema: &RecordSchema) -> Result<()> {
+        let mut blocks = hfile.blocks(&self.wanted.spans())?.into_iter();
+        while let Some(fetched) = hfile.fetch(&mut blocks)? {
+            hfile.visit(&fetched, |cells| cells.iter().try_for_each(|cell| self.put_cell(cell, schema)))?;
+        }
+        Ok(())
+    }
+
+    fn put_cell(&mut self, cell: &Cell<'_>, schema: &RecordSchema) -> Result<()> {
+        if self.wanted.holds(cell.key) {
+            self.changes.put(MetadataRecord::decode(cell.key, cell.value, schema)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Visitor for LogReader<'_> {
+    fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
+        let content = block.content_offset..block.content_offset.saturating_add(block.content_length);
+        let (schema, is_large) = match block.kind {
+            BlockKind::HfileData => (Some(self.schemas.get(block.schema()?)?), block.content_length > WHOLE_BLOCK),
+            BlockKind::Delete => (None, false),
+            other => return Err(Error::unsupported(format!("{} log blocks in the metadata table", other.name()))),
+        };
+        self.met = Some(Met { content, schema, is_large });
+        Ok(if is_large { Choice::Nothing } else { Choice::Content })
+    }
+
+    fn take(&mut self, part: Part<'_>) -> Result<()> {
+        let (Some(met), Part::Content(content)) = (&self.met, part) else { return Ok(()) };
+        let start = met.content.start;
+        let Some(schema) = met.schema.clone() else {
+            for deleted in delete::records(&content, start)? {
+                let key = deleted?.key.unwrap_or_default();
+                if self.wanted.holds(key.as_bytes()) {
+                    self.changes.delete(key);
+                }
+            }
+            return Ok(());
+        };
+        let hfile = HFile::of_bytes(self.storage, start, content.into_owned().into())?;
+        self.put_cells(&hfile, &schema)
+    }
+}

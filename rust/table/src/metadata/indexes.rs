@@ -1,0 +1,147 @@
+//! What the indexes know: statistics and bloom filters of files, where record keys are.
+//!
+//! A partition that is not there is an error: ask [`MetadataTable::has`] first. A row that is not there means nothing for
+//! column statistics and bloom filters, whose files may have been written without; of a record index it means that the
+//! table does not have the key.
+
+use std::collections::BTreeMap;
+
+use hudini_format::bloom::{BloomFilter, BloomKind};
+use hudini_format::metadata_record::{ColumnStats, MetadataRecord, Partition, Payload, RecordIndexEntry, key};
+
+use super::MetadataTable;
+use crate::{Error, Result};
+
+/// Of which files statistics are wanted.
+#[derive(Debug, Clone, Copy)]
+pub enum OfFiles<'a> {
+    All,
+    /// Those of some partitions, by path.
+    In(&'a [String]),
+    /// Some files: partition path and name.
+    These(&'a [(String, String)]),
+}
+
+/// A value that a secondary index has, and the key of a record that has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecondaryEntry {
+    pub value: Option<String>,
+    pub record_key: String,
+}
+
+impl MetadataTable {
+    /// Statistics of some columns, for each file that has them.
+    pub fn column_stats(&self, columns: &[String], of: OfFiles<'_>) -> Result<Vec<ColumnStats>> {
+        self.stats_of_files(&Partition::ColumnStats, columns, of)
+    }
+
+    /// Statistics of what an expression makes of a column, for each file that has them. The index is named without
+    /// `expr_index_`.
+    pub fn expression_stats(&self, index: &str, column: &str, of: OfFiles<'_>) -> Result<Vec<ColumnStats>> {
+        self.stats_of_files(&Partition::ExpressionIndex(index.to_owned()), &[column.to_owned()], of)
+    }
+
+    fn stats_of_files(&self, partition: &Partition, columns: &[String], of: OfFiles<'_>) -> Result<Vec<ColumnStats>> {
+        let prefixes = |partitions: Option<&[String]>| -> Vec<String> {
+            let prefixes_of = |column: &String| match partitions {
+                None => vec![key::column_stats_prefix(column, None)],
+                Some(paths) => paths.iter().map(|path| key::column_stats_prefix(column, Some(path))).collect(),
+            };
+            columns.iter().flat_map(prefixes_of).collect()
+        };
+        let records = match of {
+            OfFiles::All => self.with_prefixes(self.there(partition)?, prefixes(None))?,
+            OfFiles::In(paths) => self.with_prefixes(self.there(partition)?, prefixes(Some(paths)))?,
+            OfFiles::These(files) => {
+                let keys = columns.iter().flat_map(|c| files.iter().map(|(path, f)| key::column_stats(c, path, f)));
+                self.get(self.there(partition)?, keys, None)?.into_values().flatten().collect()
+            }
+        };
+        // An expression index has statistics of whole partitions as well.
+        let of_files = |record: MetadataRecord| match record.payload {
+            Payload::ColumnStats(stats) => Some(Ok(*stats)),
+            Payload::PartitionStats(_) if *partition != Partition::ColumnStats => None,
+            _ => Some(Err(self.misfiled(partition, &record))),
+        };
+        records.into_iter().filter_map(of_files).collect()
+    }
+
+    /// Statistics of some columns in some partitions, by path: of all rows in them, perhaps of more.
+    pub fn partition_stats(&self, columns: &[String], partitions: &[String]) -> Result<Vec<ColumnStats>> {
+        let partition = Partition::PartitionStats;
+        let keys = columns.iter().flat_map(|column| partitions.iter().map(|path| key::partition_stats(column, path)));
+        let records = self.get(self.there(&partition)?, keys, None)?.into_values().flatten();
+        let stats = |record: MetadataRecord| match record.payload {
+            Payload::PartitionStats(stats) => Ok(*stats),
+            _ => Err(self.misfiled(&partition, &record)),
+        };
+        records.map(stats).collect()
+    }
+
+    /// The bloom filters of some base files, by partition path and name.
+    pub fn bloom_filters(&self, files: &[(String, String)]) -> Result<BTreeMap<(String, String), BloomFilter>> {
+        let partition = Partition::BloomFilters;
+        let key_of = |(path, name): &(String, String)| key::bloom_filter(path, name);
+        let found = self.get(self.there(&partition)?, files.iter().map(key_of), None)?;
+        let mut filters = BTreeMap::new();
+        for file in files {
+            for record in found.get(&key_of(file)).into_iter().flatten() {
+                let Payload::BloomFilter(entry) = &record.payload else {
+                    return Err(self.misfiled(&partition, record));
+                };
+                let text = str::from_utf8(&entry.filter)
+                    .map_err(|e| Error::corrupt("a bloom filter of the metadata table is no text").caused_by(e))?;
+                filters.insert(file.clone(), BloomFilter::from_text(BloomKind::parse(&entry.kind)?, text)?);
+            }
+        }
+        Ok(filters)
+    }
+
+    /// Where the records of some keys are. An index that is kept by partition has a key in as many of them as the table
+    /// does; `within` asks one partition only.
+    pub fn record_locations(
+        &self,
+        keys: impl IntoIterator<Item = String>,
+        within: Option<&str>,
+    ) -> Result<BTreeMap<String, Vec<RecordIndexEntry>>> {
+        let partition = Partition::RecordIndex;
+        let found = self.get(self.there(&partition)?, keys, within)?;
+        let entry = |record: MetadataRecord| match record.payload {
+            Payload::RecordIndex(entry) => Ok(entry),
+            _ => Err(self.misfiled(&partition, &record)),
+        };
+        let entries = |(key, records): (String, Vec<MetadataRecord>)| {
+            Ok((key, records.into_iter().map(entry).collect::<Result<_>>()?))
+        };
+        found.into_iter().map(entries).collect()
+    }
+
+    /// The record keys that have some values, by a secondary index, which is named without `secondary_index_`. Releases
+    /// before 1.1 do not index null.
+    pub fn keys_with_values(&self, index: &str, values: &[Option<String>]) -> Result<Vec<SecondaryEntry>> {
+        let partition = Partition::SecondaryIndex(index.to_owned());
+        let prefixes = values.iter().map(|value| key::secondary_prefix(value.as_deref()));
+        let entry = |record: MetadataRecord| {
+            if !matches!(record.payload, Payload::SecondaryIndex { .. }) {
+                return Err(self.misfiled(&partition, &record));
+            }
+            let (value, record_key) = key::split_secondary(&record.key)?;
+            Ok(SecondaryEntry { value, record_key })
+        };
+        self.with_prefixes(self.there(&partition)?, prefixes)?.into_iter().map(entry).collect()
+    }
+
+    fn there<'p>(&self, partition: &'p Partition) -> Result<&'p Partition> {
+        if self.has(partition) {
+            return Ok(partition);
+        }
+        Err(Error::option(format!("the table has no index {partition}"))
+            .with_hint(format!("it has {}", self.partitions().join(", "))))
+    }
+
+    pub(super) fn misfiled(&self, partition: &Partition, record: &MetadataRecord) -> Error {
+        let number = record.payload.number();
+        let message = format!("the record '{}' of type {number} in {partition}", record.key.escape_debug());
+        Error::corrupt(message).at_path(format!("{}/{partition}", self.storage.root()))
+    }
+}

@@ -1,0 +1,176 @@
+//! The metadata table, read: a table of its own within its table's folder, of keys and what is known of them.
+//!
+//! ```text
+//! MetadataTable   which partitions there are; its timeline, and which of its log blocks count
+//!   lookup        a partition: which file groups there are and which one holds a key
+//!     group       a file group: base HFile and logs, merged by key; look-ups touch only the blocks they need
+//! files           the partition `files` as a list of the table's files; whether it knows of every commit
+//! indexes         statistics, bloom filters, where record keys are
+//! rows            records as Arrow rows, for people
+//! ```
+//!
+//! A write of the table goes first into the metadata table, with the same instant, and is completed there before it is on
+//! the table's own timeline. So what has completed there counts only unless the table says that it is still pending.
+
+mod files;
+mod group;
+mod indexes;
+mod lookup;
+mod rows;
+
+use std::sync::Arc;
+
+use hudini_format::instant::{Action, Layout};
+use hudini_format::metadata_record::{IndexVersion, Partition};
+use hudini_format::properties::{INDEX_DEFINITIONS_FILE, IndexDefinitions};
+
+use crate::config::{HOODIE, TableConfig, keys, split_fields};
+use crate::storage::Storage;
+use crate::storage::folder::Folder;
+use crate::timeline::{Snapshot, Timeline, Until};
+use crate::{Error, Result};
+
+pub use files::ListedFiles;
+pub use indexes::{OfFiles, SecondaryEntry};
+pub use rows::{MetadataRows, rows};
+
+/// Below the table.
+pub const FOLDER: &str = ".hoodie/metadata";
+
+/// One reading of the metadata table.
+#[derive(Debug)]
+pub struct MetadataTable {
+    /// Of the table that it belongs to.
+    table: Arc<dyn Storage>,
+    /// Of its own folder.
+    storage: Arc<dyn Storage>,
+    config: TableConfig,
+    /// Those that readers may use, in the order of the table's properties.
+    partitions: Vec<String>,
+    /// Which of its files count, by its own timeline.
+    snapshot: Snapshot,
+    /// Which log blocks of these count, by both timelines.
+    counted: Snapshot,
+    /// Where it is said what the indexes are about.
+    definitions_path: String,
+    /// When the table was listed to begin with; known as long as that is on the timeline, and from version 8 on.
+    begun: Option<String>,
+}
+
+/// The times of its first commits, which no action of the table has.
+const FIRST_COMMITS: &str = "00000000000000";
+
+impl MetadataTable {
+    /// Opens the metadata table of a table whose timeline was read before: so there is nothing on that timeline which
+    /// is not here yet. `None` if readers are told that there is none.
+    pub fn open(storage: &Arc<dyn Storage>, table: &TableConfig, timeline: &Timeline) -> Result<Option<Self>> {
+        let partitions = partitions(table);
+        if partitions.is_empty() {
+            return Ok(None);
+        }
+        let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(storage), FOLDER));
+        let config = TableConfig::load(folder.as_ref())?;
+        let format = config.get(keys::BASE_FORMAT).unwrap_or_default();
+        if !format.eq_ignore_ascii_case("hfile") {
+            return Err(Error::unsupported(format!("a metadata table with base files of format '{format}'"))
+                .at_path(folder.root()));
+        }
+        let own = Timeline::load(folder.as_ref(), &config).map_err(|e| e.at_path(folder.root()))?;
+        let snapshot =
+            Snapshot::pin(folder.as_ref(), &config, &own, Until::Now).map_err(|e| e.at_path(folder.root()))?;
+        if snapshot.completed.is_empty() {
+            return Err(Error::corrupt("the metadata table has no completed commit").at_path(folder.root()));
+        }
+        let first = own.completed().find(|instant| instant.requested.starts_with(FIRST_COMMITS));
+        let begun = first.filter(|_| own.layout == Layout::Two).and_then(|instant| instant.completed.clone());
+        let counted = counted(&snapshot, &own, timeline);
+        let definitions_path = definitions_path(table).to_owned();
+        let table = Arc::clone(storage);
+        Ok(Some(Self { table, storage: folder, config, partitions, snapshot, counted, definitions_path, begun }))
+    }
+
+    /// The names of the partitions that readers may use.
+    pub fn partitions(&self) -> &[String] {
+        &self.partitions
+    }
+
+    pub fn has(&self, partition: &Partition) -> bool {
+        self.partitions.contains(&partition.to_string())
+    }
+
+    /// What the indexes are about.
+    pub fn definitions(&self) -> Result<IndexDefinitions> {
+        read_definitions(self.table.as_ref(), &self.definitions_path)
+    }
+
+    /// How the keys of an index are made, which differs for secondary indexes alone. Not every index has a definition;
+    /// each release has a version for those.
+    fn key_version(&self, partition: &Partition) -> Result<IndexVersion> {
+        if !matches!(partition, Partition::SecondaryIndex(_)) {
+            return Ok(IndexVersion::V1);
+        }
+        match self.definitions()?.get(&partition.to_string()) {
+            Some(definition) => definition.key_version(),
+            None if self.config.version >= FIRST_WITH_VERSIONS => Ok(IndexVersion::V2),
+            None => Ok(IndexVersion::V1),
+        }
+    }
+
+    /// Whether that action has completed here.
+    fn knows(&self, requested: &str) -> bool {
+        self.snapshot.completed.contains_key(requested)
+    }
+
+    /// Avro text of its records, as its newest commit states it.
+    fn schema(&self) -> Result<&str> {
+        let schema = self.snapshot.schema.as_deref();
+        schema
+            .ok_or_else(|| Error::corrupt("no commit of the metadata table has a schema").at_path(self.storage.root()))
+    }
+}
+
+/// The table version from which on indexes have versions other than the first.
+const FIRST_WITH_VERSIONS: u32 = 9;
+
+/// The partitions of the metadata table that readers may use; those being built are not among them.
+pub fn partitions(table: &TableConfig) -> Vec<String> {
+    split_fields(table.get(keys::METADATA_PARTITIONS).unwrap_or_default())
+}
+
+/// Those that are being built.
+pub fn partitions_in_flight(table: &TableConfig) -> Vec<String> {
+    split_fields(table.get(keys::METADATA_INFLIGHT).unwrap_or_default())
+}
+
+/// What the indexes of a table are about; nothing is said of some of them.
+pub fn index_definitions(storage: &dyn Storage, table: &TableConfig) -> Result<IndexDefinitions> {
+    read_definitions(storage, definitions_path(table))
+}
+
+fn definitions_path(table: &TableConfig) -> &str {
+    // The specification has an absolute path here, and no release writes one.
+    let stated = table.get(keys::INDEX_DEFINITIONS).filter(|path| path.starts_with(HOODIE));
+    stated.unwrap_or(INDEX_DEFINITIONS_FILE)
+}
+
+fn read_definitions(storage: &dyn Storage, path: &str) -> Result<IndexDefinitions> {
+    match storage.read(path)? {
+        Some(bytes) => IndexDefinitions::decode(&bytes).map_err(|e| e.at_path(path)),
+        None => Ok(IndexDefinitions::default()),
+    }
+}
+
+/// A log block counts if its action has completed on the table, or here without being pending there: initial commits,
+/// indexes being built, actions archived there or rolled back. What is older than both timelines has completed.
+fn counted(snapshot: &Snapshot, own: &Timeline, table: &Timeline) -> Snapshot {
+    let is_pending = |requested: &str| table.pending().any(|instant| instant.requested == requested);
+    let counts = |requested: &str, action: Action| action != Action::DeltaCommit || !is_pending(requested);
+    let own = own.completed().filter(|instant| counts(&instant.requested, instant.action));
+    let completed = own.chain(table.completed());
+    let completed = completed.map(|i| (i.requested.clone(), i.completed.clone().unwrap_or_default())).collect();
+    let first_pending = table.pending().map(|instant| instant.requested.clone()).min();
+    let start = snapshot.start.clone();
+    let start = start.map(|start| first_pending.map_or(start.clone(), |pending| pending.min(start)));
+    // Blocks answer for themselves.
+    Snapshot { completed, start, logs_named_by_slice: true, ..snapshot.clone() }
+}

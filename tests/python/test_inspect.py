@@ -1,0 +1,128 @@
+"""What `Table.inspect` and its verbs tell of a table that Apache Hudi wrote, with a metadata table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudini
+from tests.golden import catalogue
+
+from .test_cli import run
+
+CASE = "mor_metadata_all_indexes_v9"
+INDEXES = ["bloom_filters", "column_stats", "files", "partition_stats", "record_index"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return catalogue.unpack(CASE, tmp_path_factory.mktemp("inspect"))
+
+
+@pytest.fixture(scope="module")
+def inspect(path: Path) -> hudini.table.Inspect:
+    return hudini.open(path).inspect
+
+
+def test_slices_are_those_of_apache_hudi(inspect: hudini.table.Inspect) -> None:
+    newest: dict[tuple[str, str], dict[str, object]] = {}
+    replaced = {"9203d89d-fe2c-4bf0-bf4e-446f4cf50897-0"}
+    for row in catalogue.facts()[CASE]["slices"]:
+        if row["file_id"] not in replaced:
+            newest[row["partition"], row["file_id"]] = row
+    slices = inspect.slices()
+    assert [(row["partition"], row["file_id"]) for row in slices] == sorted(newest)
+    for row in slices:
+        expected = newest[row["partition"], row["file_id"]]
+        assert (row["base_instant"], row["base_file"]) == (expected["base_instant"], expected["base_file"])
+        assert row["log_files"] == sorted(expected["log_files"])
+    assert inspect.slices(partition="ny") == [row for row in slices if row["partition"] == "ny"]
+    assert inspect.slices(partition="nowhere") == []
+
+
+def test_files_and_partitions_are_those_of_the_slices(inspect: hudini.table.Inspect, path: Path) -> None:
+    slices, files = inspect.slices(), inspect.files()
+    named = [(row["partition"], name) for row in slices for name in [row["base_file"], *row["log_files"]] if name]
+    assert [(row["partition"], row["name"]) for row in files] == named
+    for row in files:
+        assert row["bytes"] == (path / row["partition"] / row["name"]).stat().st_size
+        assert (row["kind"] == "log") == row["name"].startswith(".")
+    for row in inspect.partitions():
+        of_it = [file for file in files if file["partition"] == row["partition"]]
+        assert row["base_files"] + row["log_files"] == len(of_it)
+        assert row["base_bytes"] + row["log_bytes"] == sum(file["bytes"] for file in of_it)
+
+
+def test_files_as_of_a_commit_are_fewer(path: Path, inspect: hudini.table.Inspect) -> None:
+    first = hudini.open(path).history()[-1]
+    then = inspect.files(as_of=first)
+    assert {row["kind"] for row in then} == {"base"}
+    assert all(first["instant"] in row["name"] for row in then)
+    assert inspect.slices(as_of=first["instant"])[0]["base_instant"] == first["instant"]
+
+
+def test_indexes(inspect: hudini.table.Inspect) -> None:
+    rows = {row["name"]: row for row in inspect.indexes()}
+    assert sorted(rows) == INDEXES
+    assert {row["state"] for row in rows.values()} == {"ready"}
+    assert rows["files"]["type"] is None
+    assert "v" in rows["column_stats"]["columns"]
+    assert rows["record_index"]["options"] == {"isPartitioned": "false"}
+    assert pa.table(inspect.indexes()).num_rows == len(INDEXES)
+
+
+def test_metadata_is_an_arrow_stream_that_can_be_read_again(inspect: hudini.table.Inspect) -> None:
+    files = inspect.metadata()
+    first = files.to_arrow()
+    assert first.column("key").to_pylist() == ["__all_partitions__", "la", "ny", "sf"]
+    assert files.to_arrow() == first
+    kinds = {name: set(pa.table(inspect.metadata(name)).column("type").to_pylist()) for name in INDEXES}
+    assert kinds == {
+        "bloom_filters": {4},
+        "column_stats": {3},
+        "files": {1, 2},
+        "partition_stats": {6},
+        "record_index": {5},
+    }
+    assert inspect.metadata(None).to_arrow().num_rows == sum(inspect.metadata(n).to_arrow().num_rows for n in INDEXES)
+    with pytest.raises(hudini.HudiniError, match="has no partition 'nope'"):
+        inspect.metadata("nope").to_arrow()
+
+
+def test_a_table_without_a_metadata_table_says_so(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
+    table.upsert([{"id": "a"}])
+    assert table.inspect.indexes() == []
+    assert [row["partition"] for row in table.inspect.partitions()] == [""]
+    assert table.read().explain()["listing"] == "storage"
+    with pytest.raises(hudini.HudiniError, match="no metadata table"):
+        table.inspect.metadata().to_arrow()
+
+
+def test_a_write_that_is_told_to_keep_the_metadata_table_is_refused(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
+    asked = {"hoodie.metadata.enable": "true"}
+    with pytest.raises(hudini.UnsupportedFeature, match="no write keeps the metadata table"):
+        table.upsert([{"id": "a"}], options=asked)
+    table.upsert([{"id": "a"}], options={**asked, "hudini.unsupported": "warn"})
+    assert hudini.open(tmp_path / "t", options=asked).read().count() == 1
+
+
+def test_the_verbs(path: Path, inspect: hudini.table.Inspect) -> None:
+    table = str(path)
+    for verb in ("partitions", "slices", "files", "indexes"):
+        assert json.loads(run(verb, table, "--json")[0]) == getattr(inspect, verb)()
+        assert run(verb, table)[1] == f"{len(getattr(inspect, verb)())} rows\n"
+    assert len(list(csv.DictReader(io.StringIO(run("slices", table, "--csv", "--partition", "ny")[0])))) == 1
+    rows = json.loads(run("metadata", table, "--json")[0])
+    assert [row["key"] for row in rows] == ["__all_partitions__", "la", "ny", "sf"]
+    human, note = run("metadata", table, "record_index")
+    assert "partitionName" in human
+    assert note.endswith("rows\n")
+    assert len(json.loads(run("metadata", table, "all", "--json")[0])) == inspect.metadata(None).to_arrow().num_rows
+    assert "has no partition 'nope'" in run("metadata", table, "nope", code=1)[1]
