@@ -35,6 +35,7 @@ def test_public_names() -> None:
         "is_table",
         "open",
         "read_split",
+        "register_merger",
         "write",
     ]
 
