@@ -124,7 +124,7 @@ impl Table {
 
     #[getter]
     fn merge_mode(&self, py: Python<'_>) -> PyResult<&'static str> {
-        released(py, || Ok(self.inner.config()?.merge_mode()?))
+        released(py, || self.inner.config()?.merge_mode())
     }
 
     #[getter]
