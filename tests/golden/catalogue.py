@@ -64,10 +64,7 @@ class Read:
 
     def _ask(self, path: Path) -> Any:
         query, params = self.facts["query"], self.facts["params"]
-        options = {**self.session, **params.get("options", {})}
-        source = path.parent / "bootstrap_source"
-        if source.exists():
-            options["hoodie.bootstrap.base.path"] = str(source)
+        options = {**self.session, **params.get("options", {}), **bootstrap_options(path)}
         chosen: dict[str, Any] = {"columns": self.facts["columns"], "filter": self.facts.get("filter")}
         if query == "metadata":
             return hudini.open(path, options=options).inspect.metadata(None)
@@ -78,6 +75,18 @@ class Read:
             return table.incremental(params.get("start"), params.get("end"), **chosen)
         mode = "read_optimized" if query == "read_optimized" else "snapshot"
         return table.read(**chosen, mode=mode, as_of=params.get("as_of"), meta=self.facts["columns"] is None)
+
+
+def bootstrap_options(path: Path) -> dict[str, str]:
+    """Where the files are of which the table at `path` was made, if it was."""
+    source = path.parent / "bootstrap_source"
+    return {"hoodie.bootstrap.base.path": str(source)} if source.exists() else {}
+
+
+def opened(case: str, folder: Path) -> hudini.Table:
+    """The case's table, a copy of the test's own."""
+    path = unpack(case, folder)
+    return hudini.open(path, options=bootstrap_options(path))
 
 
 def unpack(case: str, folder: Path) -> Path:

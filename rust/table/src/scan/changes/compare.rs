@@ -1,22 +1,21 @@
 //! A file group before and after a write, compared by record key.
 //!
-//! Commit time and sequence number name one version of a row. They are kept of all rows from before the write, by key; the
-//! rows behind it stream by, and those that changed wait for the one that they were.
+//! Commit time and sequence number name one version of a row, unless logs put it together of several: there its values
+//! count. A hash of the version is kept of all rows from before the write, by key; the rows behind it stream by, and those
+//! that changed wait for the one that they were.
 
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::{Array, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::interleave::interleave_record_batch;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hudini_format::schema::meta;
 
-use super::{Feed, Part};
+use super::{Feed, Part, hash};
 use crate::merge::{Batches, record_keys};
 use crate::view::FileSlice;
 use crate::{Error, Result};
@@ -74,8 +73,9 @@ impl Rows {
 
 /// Compares two states.
 pub(super) fn states(feed: &Arc<Feed>, part: &Part, before: &FileSlice, after: &FileSlice) -> Result<Batches> {
-    let mut versions = Versions::default();
-    for rows in feed.rows_before(part, before, &VERSION)? {
+    let by_values = !after.logs.is_empty();
+    let mut versions = Versions { by_values, ..Versions::default() };
+    for rows in feed.rows_before(part, before, if by_values { &[] } else { &VERSION })? {
         versions.remember(&rows?)?;
     }
     let mut changed = Rows::default();
@@ -90,20 +90,6 @@ pub(super) fn states(feed: &Arc<Feed>, part: &Part, before: &FileSlice, after: &
 /// What tells one version of a row from another.
 const VERSION: [&str; 3] = [meta::COMMIT_TIME, meta::COMMIT_SEQNO, meta::RECORD_KEY];
 
-fn version(rows: &RecordBatch) -> Result<impl Iterator<Item = (&str, u64)>> {
-    let column = |name: &str| -> Result<&StringArray> {
-        let column = rows.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-        column.ok_or_else(|| Error::internal(format!("the column {name} was not read")))
-    };
-    let [times, sequence] = [column(meta::COMMIT_TIME)?, column(meta::COMMIT_SEQNO)?];
-    let keys = record_keys(rows)?;
-    if keys.null_count() > 0 {
-        return Err(Error::corrupt("a row without record key"));
-    }
-    let versions = times.iter().zip(sequence).map(|version| FixedState::default().hash_one(version));
-    Ok(keys.iter().flatten().zip(versions))
-}
-
 /// The rows from before a write, in their order, and what became of them. Some tables let several rows have one key.
 #[derive(Default)]
 struct Versions {
@@ -114,6 +100,7 @@ struct Versions {
     changed: Vec<Option<usize>>,
     /// How many rows were asked for.
     asked: usize,
+    by_values: bool,
 }
 
 struct Version {
@@ -124,8 +111,23 @@ struct Version {
 }
 
 impl Versions {
+    fn hashed<'r>(&self, rows: &'r RecordBatch) -> Result<impl Iterator<Item = (&'r str, u64)> + use<'r>> {
+        let keys = record_keys(rows)?;
+        if keys.null_count() > 0 {
+            return Err(Error::corrupt("a row without record key"));
+        }
+        // The name of its file is not a matter of the row.
+        let counts = |name: &str| name != meta::FILE_NAME && (self.by_values || VERSION.contains(&name));
+        let mut hashes = vec![0; rows.num_rows()];
+        let columns = rows.schema_ref().fields().iter().zip(rows.columns());
+        for (_, column) in columns.filter(|(field, _)| counts(field.name())) {
+            hash::fold(&mut hashes, column)?;
+        }
+        Ok(keys.iter().flatten().zip(hashes))
+    }
+
     fn remember(&mut self, rows: &RecordBatch) -> Result<()> {
-        for (key, hash) in version(rows)? {
+        for (key, hash) in self.hashed(rows)? {
             let at = self.rows.len();
             self.rows.push(Version { hash, next: None, fate: Fate::Deleted });
             match self.by_key.get_mut(key) {
@@ -155,7 +157,7 @@ impl Versions {
     /// Keeps the rows that are not what they were.
     fn compare(&mut self, rows: &RecordBatch, changed: &mut Rows) -> Result<()> {
         let mut is_changed = Vec::with_capacity(rows.num_rows());
-        for (key, hash) in version(rows)? {
+        for (key, hash) in self.hashed(rows)? {
             let first = self.by_key.get(key).map(|(first, _)| *first);
             let same = self.find(first, |version| version.hash == hash);
             is_changed.push(same.is_none());

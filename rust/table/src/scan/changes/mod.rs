@@ -8,10 +8,12 @@
 //! plan      writes of the range → parts: one file group in one write
 //! logged    a part whose changes were logged
 //! compare   a part whose states are compared
+//! hash      what tells rows apart
 //! image     rows as structs, or as the JSON text that Apache Hudi has for them
 //! ```
 
 mod compare;
+mod hash;
 mod image;
 mod logged;
 mod plan;
