@@ -12,13 +12,15 @@
 //! | `try_lock` | at most one holder at a time; a holder that dies lets go |
 //!
 //! Only files are read and written: asked about a directory, `head` and `read` answer "not there".
-//! A store holds no threads and nothing global, so a process may fork at any time.
+//! A store holds nothing global, and no thread that a forked child would miss, so a process may fork at any time.
 #![allow(clippy::disallowed_methods, reason = "this room is where the file system comes in")]
 
+mod connect;
 pub mod faulty;
 pub mod folder;
 pub mod local;
 pub mod memory;
+pub mod object;
 mod open;
 
 use std::fmt::Debug;

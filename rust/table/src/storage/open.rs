@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Storage;
+use super::connect::Cloud;
 use super::local::Local;
 use crate::context::Ids;
 use crate::{Error, Result};
 
-/// Opens the store at a URL: `file:///path`, `file:/path` (as Hadoop prints it) or a plain path of the local file
-/// system. In URLs `%xx` stands for a byte; plain paths are taken as they are. `ids` name temporary files.
+/// Opens the store at a URL: of an object store (`s3://`, `gs://`, `abfss://`, …), `file:///path`, `file:/path` (as Hadoop
+/// prints it) or a plain path of the local file system. In URLs `%xx` stands for a byte; plain paths are taken as they
+/// are. `ids` name temporary files.
 pub fn open(url: &str, options: &BTreeMap<String, String>, ids: Arc<dyn Ids>) -> Result<Arc<dyn Storage>> {
+    if let Some(cloud) = scheme(url).and_then(Cloud::of) {
+        return Ok(Arc::new(cloud.open(url, options)?));
+    }
     let path = local_path(url)?;
     if let Some(key) = options.keys().next() {
         return Err(Error::option(format!("unknown storage option {key:?}"))
@@ -29,7 +34,7 @@ fn local_path(url: &str) -> Result<String> {
             .with_hint("a store in memory belongs to one test: build it there and hand it to the table")),
         Some(scheme) => Err(Error::unsupported(format!("storage of the scheme {scheme:?} is not supported"))
             .at_path(url)
-            .with_hint("use a path of the local file system or a file:// URL")),
+            .with_hint("use a path, or a URL with file, s3, s3a, gs, az, abfs or abfss")),
         None if url.is_empty() => Err(Error::option("the path is empty")),
         None => Ok(url.to_owned()),
     }
@@ -118,9 +123,9 @@ mod tests {
     #[case("file:///a%+1", ErrorKind::InvalidOption, "hex")]
     #[case("file:///a%ü1", ErrorKind::InvalidOption, "hex")]
     #[case("file:///a%ff", ErrorKind::InvalidOption, "UTF-8")]
-    #[case("s3://bucket/t", ErrorKind::UnsupportedFeature, "\"s3\"")]
-    #[case("gs://bucket/t", ErrorKind::UnsupportedFeature, "\"gs\"")]
-    #[case("abfss://c@a/t", ErrorKind::UnsupportedFeature, "\"abfss\"")]
+    #[case("hdfs://host/t", ErrorKind::UnsupportedFeature, "\"hdfs\"")]
+    #[case("s3:///t", ErrorKind::InvalidOption, "bucket")]
+    #[case("s3://bucket/t?x=1", ErrorKind::InvalidOption, "query")]
     #[case("memory://t", ErrorKind::UnsupportedFeature, "memory")]
     fn other_urls_are_refused_by_name(#[case] url: &str, #[case] kind: ErrorKind, #[case] says: &str) {
         let error = opened(url, &[]).unwrap_err();
@@ -128,10 +133,27 @@ mod tests {
         assert!(error.message().contains(says), "{error}");
     }
 
-    #[test]
-    fn an_unknown_storage_option_is_refused_by_name() {
-        let error = opened("/a", &[("endpoint", "x")]).unwrap_err();
+    #[rstest]
+    #[case("/a", "endpoint")]
+    #[case("s3://bucket/t", "account_name")]
+    #[case("gs://bucket/t", "aws_region")]
+    #[case("abfss://c@a.dfs.core.windows.net/t", "aws_region")]
+    fn an_unknown_storage_option_is_refused_by_name(#[case] url: &str, #[case] option: &str) {
+        let error = opened(url, &[(option, "x")]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption);
-        assert!(error.message().contains("\"endpoint\""), "{error}");
+        assert!(error.message().contains(&format!("{option:?}")), "{error}");
+    }
+
+    #[rstest]
+    #[case("s3://bucket/a/t/", &[("key", "k"), ("SECRET", "s"), ("endpoint_url", "http://localhost:1")])]
+    #[case("s3a://bucket", &[("AWS_REGION", "eu-west-1"), ("aws_skip_signature", "true")])]
+    #[case("gs://bucket/t", &[("google_skip_signature", "true")])]
+    #[case("abfss://c@a.dfs.core.windows.net/t", &[("azure_storage_account_key", "a2V5")])]
+    #[case("az://c/t", &[("account_name", "a"), ("azure_skip_signature", "true")])]
+    fn object_stores_open_without_being_asked(#[case] url: &str, #[case] options: &[(&str, &str)]) {
+        let store = opened(url, options).unwrap();
+        assert_eq!(store.root(), url.trim_end_matches('/'));
+        assert_eq!(store.create("a", b"").unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+        assert_eq!(store.try_lock("a").unwrap_err().kind(), ErrorKind::UnsupportedFeature);
     }
 }

@@ -1,0 +1,123 @@
+"""Tables in an object store: moto's server, which speaks S3's language, on a port of this machine."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudini
+from tests.support.compare import difference
+
+boto3 = pytest.importorskip("boto3")
+server = pytest.importorskip("moto.server")
+
+SECRETS = {"aws_access_key_id": "who", "aws_secret_access_key": "what", "aws_region": "us-east-1"}
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    yield f"http://{host}:{port}"
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def bucket(endpoint: str) -> Any:
+    keys = {"aws_access_key_id": "who", "aws_secret_access_key": "what", "region_name": "us-east-1"}
+    made = boto3.resource("s3", endpoint_url=endpoint, **keys).Bucket("lake")
+    made.create()
+    return made
+
+
+@pytest.fixture
+def options(endpoint: str) -> dict[str, str]:
+    return {**SECRETS, "endpoint_url": endpoint}
+
+
+def upload(bucket: Any, table: hudini.Table, prefix: str) -> str:
+    root = Path(table.path)
+    for file in root.rglob("*"):
+        if file.is_file():
+            bucket.upload_file(str(file), f"{prefix}/{file.relative_to(root)}")
+    return f"s3://lake/{prefix}"
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> hudini.Table:
+    schema = {"id": "string not null", "ts": "long not null", "city": "string not null"}
+    places = {"hoodie.bucket.index.num.buckets": 2}
+    table = hudini.create(
+        tmp_path / "t", schema, record_key="id", ordering="ts", partition_by="city", table_type="mor", options=places
+    )
+    cities = ["oslo", "st louis", "são paulo"]
+    table.upsert([{"id": f"k{n}", "ts": 1, "city": cities[n % 3]} for n in range(30)])
+    table.upsert([{"id": f"k{n}", "ts": 2, "city": cities[n % 3]} for n in range(0, 30, 4)])
+    return table
+
+
+def test_reads_are_those_of_the_files(bucket: Any, options: dict[str, str], local: hudini.Table) -> None:
+    remote = hudini.open(upload(bucket, local, "some where/trips"), storage_options=options)
+    assert difference(remote.read().to_arrow(), local.read().to_arrow()) is None
+    first = local.history()[-1]
+    assert difference(remote.read(as_of=first).to_arrow(), local.read(as_of=first).to_arrow()) is None
+    assert difference(remote.incremental(first).to_arrow(), local.incremental(first).to_arrow()) is None
+    assert difference(remote.changes(first).to_arrow(), local.changes(first).to_arrow()) is None
+    assert list(remote.history()) == list(local.history())
+    assert remote.properties == local.properties
+
+
+def count(split: hudini.Split) -> int:
+    return sum(batch.num_rows for batch in hudini.read_split(split))
+
+
+def test_splits_are_read_elsewhere(bucket: Any, options: dict[str, str], local: hudini.Table) -> None:
+    remote = hudini.open(upload(bucket, local, "split"), storage_options=options)
+    assert remote.read().count() == 30
+    splits = [pickle.loads(pickle.dumps(split)) for split in remote.read().splits()]
+    # A forked child must not use its parent's connections.
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        assert sum(pool.map(count, splits)) == 30
+    assert remote.read().count() == 30
+
+
+def test_names_of_fsspec(bucket: Any, endpoint: str, local: hudini.Table) -> None:
+    path = upload(bucket, local, "fsspec")
+    options = {"key": "who", "secret": "what", "endpoint_url": endpoint, "region": "us-east-1"}
+    table = hudini.open(path.replace("s3://", "s3a://"), storage_options=options)
+    assert pa.table(table).num_rows == 30
+
+
+def test_what_is_not_there(bucket: Any, options: dict[str, str], endpoint: str) -> None:
+    assert not hudini.is_table("s3://lake/nothing", storage_options=options)
+    with pytest.raises(hudini.TableNotFound):
+        hudini.open("s3://lake/nothing", storage_options=options)
+    with pytest.raises(hudini.InvalidOption, match="aws_regoin"):
+        hudini.open("s3://lake/nothing", storage_options={"aws_regoin": "x"})
+
+
+def test_a_lost_file_is_an_error(bucket: Any, options: dict[str, str], local: hudini.Table) -> None:
+    path = upload(bucket, local, "lost")
+    scan = hudini.open(path, storage_options=options).read()
+    for item in bucket.objects.filter(Prefix="lost/oslo/"):
+        item.delete()
+    with pytest.raises(hudini.StorageFailure):
+        scan.to_arrow()
+
+
+def test_nothing_is_written(bucket: Any, options: dict[str, str], local: hudini.Table) -> None:
+    table = hudini.open(upload(bucket, local, "written"), storage_options=options)
+    before = {item.key for item in bucket.objects.all()}
+    with pytest.raises(hudini.UnsupportedFeature, match="writing to an object store"):
+        table.upsert([{"id": "x", "ts": 1, "city": "oslo"}])
+    with pytest.raises(hudini.UnsupportedFeature, match="writing to an object store"):
+        hudini.create("s3://lake/new", {"id": "string"}, record_key="id", storage_options=options)
+    assert {item.key for item in bucket.objects.all()} == before
