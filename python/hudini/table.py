@@ -79,8 +79,9 @@ def open(
 ) -> Table:
     """Opens the table at `path`, a folder or an object-store URL.
 
-    `storage_options` go to the storage (credentials, endpoint, region); `options` are Apache Hudi's `hoodie.*` keys.
-    Raises `TableNotFound` where there is none.
+    `storage_options` go to the storage (credentials, endpoint, region), by the names that delta-rs has for them; what
+    they leave open is taken from the environment. Tables in object stores are read and not written to. `options` are
+    Apache Hudi's `hoodie.*` keys. Raises `TableNotFound` where there is none.
 
     >>> table = hudini.open("s3://lake/trips")
     """
