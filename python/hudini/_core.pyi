@@ -114,8 +114,8 @@ class Table:
         batch_size: int | None,
     ) -> Scan:
         """A question to the state of now or of `as_of`, or to what was written in a `window`: after the first time, up
-        to the second; with `changes`, `"struct"` or `"json"`, to what happened to rows there; `filter` is a condition in
-        SQL; `mode` is `"snapshot"` or `"read_optimized"`."""
+        to the second; with `changes`, `"struct"` or `"json"`, to what happened to rows there; `filter` is a condition
+        in SQL; `mode` is `"snapshot"` or `"read_optimized"`."""
 
     def write(
         self, operation: str, data: _HasStream, options: dict[str, str], metadata: dict[str, str]

@@ -161,14 +161,13 @@ impl Storage for Object {
     }
 
     fn submit(&self, path: &str, ranges: Vec<Range<u64>>) -> Box<dyn Ticket> {
-        let under_way = self.location(path).and_then(|location| {
+        let answer = self.location(path).and_then(|location| {
             let Connected { store, runtime, .. } = self.connected()?;
-            let wanted = ranges.clone();
             // A store refuses to read nothing.
             let some: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
-            Ok((Answer::to(&runtime, async move { store.get_ranges(&location, &some).await }), wanted))
+            Ok(Answer::to(&runtime, async move { store.get_ranges(&location, &some).await }))
         });
-        Box::new(Parts { path: path.to_owned(), under_way })
+        Box::new(Parts { path: path.to_owned(), ranges, answer })
     }
 
     fn list(&self, dir: &str) -> Result<Vec<Entry>> {
@@ -224,22 +223,23 @@ impl Storage for Object {
     }
 }
 
-/// Parts of an object under way: those that are not empty, and all that were asked for.
+/// Parts of an object under way.
 #[derive(Debug)]
 struct Parts {
     path: String,
-    under_way: Result<(Answer<Vec<Bytes>>, Vec<Range<u64>>)>,
+    ranges: Vec<Range<u64>>,
+    /// Those that are not empty.
+    answer: Result<Answer<Vec<Bytes>>>,
 }
 
 impl Parts {
     fn parts(self) -> Result<Vec<Bytes>> {
-        let (answer, ranges) = self.under_way?;
-        let mut parts = answer.wait()?.into_iter();
+        let mut parts = self.answer?.wait()?.into_iter();
         let part = |range: &Range<u64>| {
             let bytes = if range.is_empty() { Bytes::new() } else { parts.next().unwrap_or_default() };
             complete(bytes, range.end.saturating_sub(range.start), range.start)
         };
-        ranges.iter().map(part).collect()
+        self.ranges.iter().map(part).collect()
     }
 }
 
