@@ -27,6 +27,7 @@ VERBS = [
     "count",
     "incremental",
     "changes",
+    "sql",
     "demo",
 ]
 VERBS += ["log", "hfile", "instant", "partitions", "slices", "files", "indexes", "metadata"]
@@ -200,6 +201,14 @@ def test_changes(path: str) -> None:
     assert json.loads(run("changes", path, "--start", max(completed), "--json")[0]) == []
     rows = json.loads(run("changes", path, "--json")[0])
     assert [(row["op"], row["before"], row["after"]["id"]) for row in rows] == [("i", None, f"k{n}") for n in range(3)]
+
+
+def test_sql(path: str) -> None:
+    query = "select a.id, b.ts from t a join t b using (id) where a.note is null"
+    assert json.loads(run("sql", path, query, "--json")[0]) == [{"id": "k1", "ts": 1}]
+    assert run("sql", path, "select count(*) n from t", "--csv")[0].split() == ["n", "3"]
+    for wrong in ("selec", "select nope from t", "set threads = 1"):
+        assert "QUERY" in run("sql", path, wrong, code=2)[1]
 
 
 def test_help_and_version() -> None:

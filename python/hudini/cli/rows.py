@@ -1,4 +1,4 @@
-"""Verbs that read rows: read, head, count, incremental, changes."""
+"""Verbs that read rows: read, head, count, incremental, changes, sql."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 import hudini
+from hudini._optional import need
 from hudini.cli.opening import AsOf, Storage, Where, opened
 from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
+from hudini.streams import ArrowRows
 
 
 class Mode(str, Enum):
@@ -115,6 +117,41 @@ def changes(
     _show(opened(table, storage).changes(start, end), form)
 
 
+def sql(
+    table: Where,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="In it the table is called t.")],
+    as_of: AsOf = None,
+    meta: Meta = False,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """Asks the table in SQL, through DuckDB, which takes all of its rows into memory for it."""
+    form = Form(json, csv, arrow)
+    duckdb = need("duckdb", "hudini sql")
+    scan = _scan(opened(table, storage), None, None, as_of, Mode.snapshot, meta, None)
+    with duckdb.connect() as connection:
+        connection.register("t", scan.to_arrow())
+        try:
+            answer = connection.sql(query)
+        except duckdb.Error as error:
+            raise typer.BadParameter(str(error), param_hint="QUERY") from error
+        if answer is None:
+            raise typer.BadParameter("this asks for no rows", param_hint="QUERY")
+        _show(_Answer(answer.to_arrow_table()), form)
+
+
+class _Answer(ArrowRows):
+    """Rows that somebody else found."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
 def _names(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
@@ -132,13 +169,14 @@ def _scan(
     return table.read(columns=_names(columns), filter=filter, as_of=as_of, mode=chosen, meta=meta, limit=limit)
 
 
-def _show(scan: hudini.Scan, form: Form) -> None:
-    schema = scan.schema.to_arrow()
+def _show(found: ArrowRows, form: Form) -> None:
+    reader = found.reader()
+    schema = reader.schema
     with_maps = [field for field in schema if "map<" in str(field.type)]
-    rows = (row for batch in scan for row in batch.to_pylist())
+    rows = (row for batch in reader for row in batch.to_pylist())
     if with_maps:
         rows = (row | {field.name: _maps_as_dicts(row[field.name], field.type) for field in with_maps} for row in rows)
-    show_rows(rows, schema.names, scan, form)
+    show_rows(rows, schema.names, found, form)
 
 
 def _maps_as_dicts(value: Any, kind: Any) -> Any:
