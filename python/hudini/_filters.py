@@ -63,15 +63,16 @@ def _condition(condition: Any) -> str:
 
 def _value(value: Any) -> str:
     if hasattr(value, "item") and hasattr(value, "dtype"):  # a scalar of NumPy
-        value = value.item()
+        value = value.astype("datetime64[us]").item() if value.dtype.kind == "M" else value.item()
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(value)
+        return int.__repr__(value)  # of an enum too
     if isinstance(value, float):
-        return f"{value!r}D" if math.isfinite(value) else f"cast('{value!r}' as double)"
+        text = float.__repr__(value)
+        return f"{text}D" if math.isfinite(value) else f"cast('{text}' as double)"
     if isinstance(value, decimal.Decimal) and value.is_finite():
         return f"{value:f}"
     if isinstance(value, str):
@@ -79,6 +80,8 @@ def _value(value: Any) -> str:
     if isinstance(value, (bytes, bytearray)):
         return f"x'{value.hex()}'"
     if isinstance(value, datetime.datetime):
+        if getattr(value, "nanosecond", 0):
+            raise InvalidFilter(f"a filter cannot hold {value!r}: times have microseconds", hint=_HINT)
         return f"timestamp'{_utc(value).isoformat(sep=' ')}'"
     if isinstance(value, datetime.date):
         return f"date'{value.isoformat()}'"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import pickle
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -87,6 +90,20 @@ def test_splits_are_read_elsewhere(bucket: Any, options: dict[str, str], local: 
     with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
         assert sum(pool.map(count, splits)) == 30
     assert remote.read().count() == 30
+
+
+def test_a_forked_child_lets_go_of_its_parents_store(bucket: Any, options: dict[str, str], local: hudini.Table) -> None:
+    remote = hudini.open(upload(bucket, local, "forked"), storage_options=options)
+    assert remote.read().count() == 30
+    child = os.fork()
+    if child == 0:
+        del remote
+        gc.collect()
+        os._exit(0)
+    deadline = time.monotonic() + 30
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        assert time.monotonic() < deadline, "the child hangs"
+        time.sleep(0.05)
 
 
 def test_names_of_fsspec(bucket: Any, endpoint: str, local: hudini.Table) -> None:

@@ -15,10 +15,18 @@ use crate::timeline::{self, Snapshot, Timeline, Until};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a table is, in a form that travels to other processes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     pub url: String,
+    /// Secrets among them, which travel along.
     pub storage_options: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Location {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let options: Vec<_> = self.storage_options.keys().collect();
+        f.debug_struct("Location").field("url", &self.url).field("storage_options", &options).finish()
+    }
 }
 
 impl Location {

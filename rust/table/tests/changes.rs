@@ -7,6 +7,8 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use hudini_format::action::CleanMetadata;
+use hudini_format::history::{self, Entry, HistoryFile, Manifest};
+use hudini_format::instant::Action;
 use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::{ErrorKind, Result, Table};
@@ -118,6 +120,39 @@ fn files_that_were_cleaned_are_missed(#[case] table_type: TableType) {
     world.store.replace(&path, &clean.encode().unwrap()).unwrap();
     assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "a clean says what it left");
     assert!(kind(Some(completed[1]), None).is_ok());
+}
+
+/// A reader that has kept up asks from the newest write on that was archived since.
+#[rstest]
+fn archived_writes_are_in_the_state_before(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::new(table_type) });
+    let table = spec.create(&world);
+    let write = |ts, key: &str| spec.upsert(&table, &[row(key, "A", ts, "")]).unwrap();
+    let archived = [write(1, "a"), write(2, "a")].map(|w| (w.instant.unwrap(), w.completed.unwrap()));
+    write(3, "b");
+    let timeline = ".hoodie/timeline";
+    for entry in world.store.list(timeline).unwrap() {
+        if archived.iter().any(|(instant, _)| entry.name().starts_with(instant.as_str())) {
+            world.store.delete(&format!("{timeline}/{}", entry.name())).unwrap();
+        }
+    }
+    let entry = |(requested, completed): &(String, String)| Entry {
+        requested: requested.clone(),
+        completed: Some(completed.clone()),
+        action: Some(Action::DeltaCommit),
+        metadata: None,
+        plan: None,
+    };
+    let bytes = history::write(&archived.iter().map(entry).collect::<Vec<_>>()).unwrap();
+    let name = format!("{}_{}_0.parquet", archived[0].0, archived[1].0);
+    let file = HistoryFile { file_name: name.clone(), file_len: bytes.len() as u64 };
+    let folder = format!("{timeline}/history");
+    world.store.replace(&format!("{folder}/{name}"), &bytes).unwrap();
+    world.store.replace(&format!("{folder}/manifest_1"), &Manifest { files: vec![file] }.encode()).unwrap();
+    world.store.replace(&format!("{folder}/_version_"), b"1").unwrap();
+    assert_eq!(told(&table, Some(&archived[1].1), None).unwrap(), [change("i", "b", None, Some(3))]);
 }
 
 #[test]

@@ -331,6 +331,16 @@ fn positions_shifted_by_one(#[case] how: Block<'_>, #[case] expected: &[&str]) {
     assert_eq!(seen(&by_key), ["a 5 - -", "b 6 x -", "c 5 - -"]);
 }
 
+/// Neither the key nor an ordering field is read: of a count no column at all.
+#[test]
+fn rows_are_counted_by_position() {
+    let commit_time = [("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING")];
+    let world = table(&[("a", 5, None, None), ("b", 5, None, None), ("c", 5, None, None)], &commit_time);
+    log(&world, &[Block { positions: Some(vec![1]), ..rows(&[("b", 6, Some("x"), None)]) }]);
+    log(&world, &[Block { positions: Some(vec![0]), ..deletes(&["a"], 0) }]);
+    assert_eq!(Scan::plan(&world.table(), ScanRequest::default()).unwrap().count().unwrap(), 2);
+}
+
 #[test]
 fn one_block_without_positions_and_all_merge_by_key() {
     let world = table(&[("a", 5, None, None), ("b", 5, None, None), ("c", 5, None, None)], &[]);

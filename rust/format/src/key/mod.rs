@@ -177,7 +177,8 @@ fn time_value_of<'a>(column: &Column<'a>, row: usize, dated: bool) -> Result<tim
 /// escape is undone.
 fn check_value(field: &str, value: &str, fields: usize) -> Result<()> {
     let escape = !value.contains('/') && unescape(value) != value;
-    if value.contains(':') || escape || (fields > 1 && value.contains('/')) {
+    let null = value == DEFAULT_PARTITION;
+    if null || value.contains(':') || escape || (fields > 1 && value.contains('/')) {
         return Err(Error::schema(format!("the value '{value}' of partition column '{field}' is no directory name"))
             .with_hint("create the table with hoodie.datasource.write.partitionpath.urlencode=true"));
     }

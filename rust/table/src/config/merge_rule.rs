@@ -179,6 +179,11 @@ pub(super) fn check_writable(config: &TableConfig) -> Result<()> {
     if let Some(id) = &rule.merger {
         return Err(Error::unsupported(format!("writing to a table with the merge strategy {id}")));
     }
+    if rule.placeholder.is_some() || rule.delete_marker.is_some() {
+        return Err(Error::unsupported(
+            "writing to a table whose payload class merges column by column or marks deletes",
+        ));
+    }
     if let Some(mode) = config.get(keys::PARTIAL_UPDATE) {
         return Err(Error::unsupported(format!("writing to a table with {}={mode}", keys::PARTIAL_UPDATE)));
     }

@@ -256,7 +256,9 @@ fn from_text(text: &str, to: &DataType) -> Result<Option<ArrayRef>> {
             let number = number(trimmed).filter(|n| exact(n).is_some()).ok_or_else(bad)?;
             return Ok(Some(fit(&number, to)?.unwrap_or(number)));
         }
-        DataType::Float32 | DataType::Float64 => {
+        // Spark casts the text to the column's type, so '0.1' is what the column holds for 0.1.
+        DataType::Float32 => Arc::new(Float32Array::from(vec![double(trimmed).ok_or_else(bad)? as f32])),
+        DataType::Float64 => {
             let double: ArrayRef = Arc::new(Float64Array::from(vec![double(trimmed).ok_or_else(bad)?]));
             return Ok(Some(fit(&double, to)?.unwrap_or(double)));
         }

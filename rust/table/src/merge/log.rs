@@ -13,7 +13,7 @@ use hudini_format::schema::{Record, meta};
 
 use super::deltas::Deltas;
 use super::rule::MergeRule;
-use super::survey::{Located, all_positioned, visible_blocks};
+use super::survey::{Located, all_positioned, any_partial, visible_blocks};
 use crate::base_file;
 use crate::log_file::{Choice, LogFile, Part, Visitor};
 use crate::storage::Storage;
@@ -63,6 +63,11 @@ impl<'s> SliceLogs<'s> {
         let blocks = visible_blocks(&mut files, snapshot, base_instant, &mut stats)?;
         let by_position = may && all_positioned(&blocks);
         Ok(Self { storage, snapshot, rule, files, blocks, stats, by_position })
+    }
+
+    /// Whether some of the rows lack columns, which the rows before them have.
+    pub fn has_parts(&self) -> bool {
+        any_partial(&self.blocks)
     }
 
     pub fn stats(&self) -> LogStats {
@@ -121,6 +126,10 @@ enum Taker {
 type PositionsLeft = <Positions as IntoIterator>::IntoIter;
 
 impl Taker {
+    fn has_merger(&self) -> bool {
+        matches!(self, Self::Merging { deltas, .. } if deltas.merger().is_some())
+    }
+
     fn rows(
         &mut self,
         rows: RecordBatch,
@@ -244,6 +253,9 @@ impl Visitor for RowReader<'_> {
         let names = names_in(&mut self.names, self.snapshot, block)?;
         (at_hand.columns, at_hand.renaming) = columns_to_decode(writer, self.schema, names)?;
         if block.is_partial() {
+            if self.taker.has_merger() {
+                return Err(Error::unsupported("partial updates (IS_PARTIAL) for a custom merger"));
+            }
             if at_hand.renaming.is_some() {
                 return Err(Error::unsupported("partial updates (IS_PARTIAL) in a table with renamed columns"));
             }

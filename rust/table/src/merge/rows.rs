@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, SchemaRef};
 use arrow_select::interleave::{interleave, interleave_record_batch};
 
@@ -79,6 +79,19 @@ impl Placeholder {
     }
 }
 
+/// Rows of several batches in one; also of batches without columns.
+pub(super) fn pick(schema: &SchemaRef, sources: &[&RecordBatch], places: &[Place]) -> Result<RecordBatch> {
+    if schema.fields().is_empty() {
+        return batch(schema, Vec::new(), places.len());
+    }
+    Ok(interleave_record_batch(sources, places)?)
+}
+
+fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
 /// The rows in one batch.
 pub(super) fn gather(schema: &SchemaRef, sources: &[&RecordBatch], rows: &[Composition]) -> Result<RecordBatch> {
     if rows.is_empty() {
@@ -89,11 +102,11 @@ pub(super) fn gather(schema: &SchemaRef, sources: &[&RecordBatch], rows: &[Compo
         Composition::Mixed(_) => None,
     };
     if let Some(places) = rows.iter().map(whole).collect::<Option<Vec<_>>>() {
-        return Ok(interleave_record_batch(sources, &places)?);
+        return pick(schema, sources, &places);
     }
     let column = |at: usize| gathered_column(at, sources, rows);
     let columns = (0..schema.fields().len()).map(column).collect::<Result<Vec<_>>>()?;
-    RecordBatch::try_new(Arc::clone(schema), columns)
+    batch(schema, columns, rows.len())
         .map_err(|e| Error::schema("partial updates make rows that lack columns which must not be null").caused_by(e))
 }
 

@@ -267,7 +267,7 @@ impl SliceMerge {
         if picks.is_empty() {
             return Ok(RecordBatch::new_empty(base.schema()));
         }
-        Ok(interleave_record_batch(&self.sources(base), picks)?)
+        rows::pick(&base.schema(), &self.sources(base), picks)
     }
 }
 

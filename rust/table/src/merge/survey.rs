@@ -20,6 +20,8 @@ pub(crate) struct Located {
     pub(crate) offset: u64,
     /// Whether it says which rows of the slice's base file its records stand for.
     positioned: bool,
+    /// Whether its rows lack columns.
+    partial: bool,
 }
 
 /// The blocks of one instant, and the instants that they replace.
@@ -76,6 +78,11 @@ pub(super) fn all_positioned(blocks: &[Located]) -> bool {
     !blocks.is_empty() && blocks.iter().all(|block| block.positioned)
 }
 
+/// Whether some of the rows are parts of rows.
+pub(super) fn any_partial(blocks: &[Located]) -> bool {
+    blocks.iter().any(|block| block.partial)
+}
+
 /// Goes through a file by header.
 struct Survey<'a> {
     snapshot: &'a Snapshot,
@@ -106,7 +113,9 @@ impl Visitor for Survey<'_> {
             let instant = block.instant_time()?;
             if counts(self.snapshot, instant) {
                 let positioned = self.is_positioned(block)?;
-                self.seen.add(instant, block, Located { file: self.file, offset: block.offset, positioned });
+                let located =
+                    Located { file: self.file, offset: block.offset, positioned, partial: block.is_partial() };
+                self.seen.add(instant, block, located);
             }
         }
         Ok(Choice::Nothing)
@@ -121,7 +130,7 @@ impl Visitor for Survey<'_> {
 /// Since version 8 the file name's instant has been checked already; before, each block answers for itself. Never read
 /// what is newer than the snapshot.
 fn counts(snapshot: &Snapshot, instant: &str) -> bool {
-    let known = snapshot.newest().is_some_and(|newest| instant <= newest);
+    let known = snapshot.is_archived(instant) || snapshot.newest().is_some_and(|newest| instant <= newest);
     known && (!snapshot.logs_named_by_slice || snapshot.is_committed(instant))
 }
 

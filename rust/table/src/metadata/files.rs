@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use hudini_format::action::CommitMetadata;
 use hudini_format::metadata_record::{FileEntry, Partition, Payload, key};
 use hudini_format::name::LogFileName;
 
@@ -9,9 +12,6 @@ use super::MetadataTable;
 use crate::timeline::{Instant, Timeline};
 use crate::view::{DataFile, in_partition};
 use crate::{Error, Result};
-
-/// Stands for the size of log files that were rolled back, in table version 6. They may be there all the same.
-const NO_SIZE: u64 = 1;
 
 /// Files by partition path; a partition without files is there all the same.
 pub type ListedFiles = BTreeMap<String, Vec<DataFile>>;
@@ -82,7 +82,9 @@ impl MetadataTable {
         let mut files = Vec::with_capacity(entries.len());
         for (name, entry) in entries.into_iter().filter(|(_, entry)| !entry.is_deleted) {
             match u64::try_from(entry.size) {
-                Ok(NO_SIZE) if LogFileName::parse(&name).is_some() => {
+                // Logs of version 6 may be appended to, of which each commit tells its own bytes alone; and those that were
+                // rolled back have a size of 1, whether they are there or not.
+                Ok(_) if self.logs_grow && LogFileName::parse(&name).is_some() => {
                     let there = self.table.head(&in_partition(partition, &name))?;
                     files.extend(there.map(|meta| DataFile { name, size: meta.size }));
                 }
@@ -106,32 +108,31 @@ impl MetadataTable {
     /// has them all. What was archived there before it came here is not looked at: archiving is the work of writers that
     /// keep the metadata table.
     pub fn check_knows_all(&self, timeline: &Timeline) -> Result<()> {
-        let was_listed = |instant: &Instant| match (&self.begun, &instant.completed) {
-            (Some(begun), Some(completed)) => completed <= begun,
-            _ => false,
-        };
-        let unknown = timeline.commits().filter(|i| !(i.is_archived() || self.knows(&i.requested) || was_listed(i)));
-        for instant in unknown {
-            self.check_has_files_of(timeline, instant)?;
-        }
-        Ok(())
+        let unknown = timeline.commits().filter(|i| !(i.is_archived() || self.knows(&i.requested)));
+        let metadata = |instant| Ok((instant, timeline.commit_metadata(self.table.as_ref(), instant)?));
+        let unknown = unknown.map(metadata).collect::<Result<Vec<_>>>()?;
+        if unknown.is_empty() { Ok(()) } else { self.check_has_files_of(&unknown) }
     }
 
     /// A commit from before the metadata table began is known by its files alone; those that were cleaned are nowhere.
-    fn check_has_files_of(&self, timeline: &Timeline, instant: &Instant) -> Result<()> {
-        let metadata = timeline.commit_metadata(self.table.as_ref(), instant)?;
-        let written = metadata.partition_to_write_stats.unwrap_or_default();
-        let partitions: Vec<String> = written.keys().cloned().collect();
-        let listed = self.files_in(&partitions)?;
-        for (partition, stats) in written {
-            let files = listed.get(&partition).map(Vec::as_slice).unwrap_or_default();
-            let known: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).collect();
-            for path in stats.iter().filter_map(|stat| stat.path.as_deref()) {
-                let name = path.rsplit('/').next().unwrap_or(path);
-                if !known.contains(name) && self.table.head(&in_partition(&partition, name))?.is_some() {
-                    return Err(Error::corrupt(format!("the metadata table does not know the file {name}"))
-                        .at_path(self.storage.root())
-                        .at_instant(&instant.requested));
+    fn check_has_files_of(&self, commits: &[(&Instant, CommitMetadata)]) -> Result<()> {
+        let written = |metadata: &'_ CommitMetadata| metadata.partition_to_write_stats.clone().unwrap_or_default();
+        let partitions: BTreeSet<String> =
+            commits.iter().flat_map(|(_, metadata)| written(metadata).into_keys()).collect();
+        let listed = self.files_in(&partitions.into_iter().collect::<Vec<_>>())?;
+        let files = listed.iter().flat_map(|(partition, files)| files.iter().map(move |file| (partition, &file.name)));
+        let known: HashSet<(&String, &String), FixedState> = files.collect();
+        for (instant, metadata) in commits {
+            for (partition, stats) in written(metadata) {
+                for path in stats.iter().filter_map(|stat| stat.path.as_deref()) {
+                    let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+                    if !known.contains(&(&partition, &name))
+                        && self.table.head(&in_partition(&partition, &name))?.is_some()
+                    {
+                        return Err(Error::corrupt(format!("the metadata table does not know the file {name}"))
+                            .at_path(self.storage.root())
+                            .at_instant(&instant.requested));
+                    }
                 }
             }
         }

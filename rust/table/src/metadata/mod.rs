@@ -53,12 +53,9 @@ pub struct MetadataTable {
     counted: Snapshot,
     /// Where it is said what the indexes are about.
     definitions_path: String,
-    /// When the table was listed to begin with; known as long as that is on the timeline, and from version 8 on.
-    begun: Option<String>,
+    /// Whether the table's logs may be longer than is said of them.
+    logs_grow: bool,
 }
-
-/// The times of its first commits, which no action of the table has.
-const FIRST_COMMITS: &str = "00000000000000";
 
 impl MetadataTable {
     /// Opens the metadata table of a table whose timeline was read before: so there is nothing on that timeline which
@@ -81,12 +78,11 @@ impl MetadataTable {
         if snapshot.completed.is_empty() {
             return Err(Error::corrupt("the metadata table has no completed commit").at_path(folder.root()));
         }
-        let first = own.completed().find(|instant| instant.requested.starts_with(FIRST_COMMITS));
-        let begun = first.filter(|_| own.layout == Layout::Two).and_then(|instant| instant.completed.clone());
+        let logs_grow = timeline.layout == Layout::One;
         let counted = counted(&snapshot, &own, timeline);
         let definitions_path = definitions_path(table).to_owned();
         let table = Arc::clone(storage);
-        Ok(Some(Self { table, storage: folder, config, partitions, snapshot, counted, definitions_path, begun }))
+        Ok(Some(Self { table, storage: folder, config, partitions, snapshot, counted, definitions_path, logs_grow }))
     }
 
     /// The names of the partitions that readers may use.

@@ -34,12 +34,20 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn of(table: &Table, config: &TableConfig, slices: &[&FileSlice]) -> Result<Option<Self>> {
+    pub(super) fn of(
+        table: &Table,
+        config: &TableConfig,
+        slices: &[&FileSlice],
+        evolved: bool,
+    ) -> Result<Option<Self>> {
         let Some(stored) = config.get(keys::BOOTSTRAP_PATH) else { return Ok(None) };
         let bare = |slice: &&FileSlice| slice.base_instant == METADATA_BOOTSTRAP && slice.base.is_some();
         let bare: Vec<_> = slices.iter().copied().filter(bare).collect();
         if bare.is_empty() {
             return Ok(None);
+        }
+        if evolved {
+            return Err(Error::unsupported("a bootstrapped table whose columns have ids (schema on read)"));
         }
         let given = table.options.get(&options::BOOTSTRAP_PATH)?;
         let url = given.unwrap_or_else(|| stored.to_owned());
@@ -58,6 +66,14 @@ impl Sources {
             files.insert(slice.path(base), source.map_err(|e| e.at_path(INDEX))?);
         }
         Ok(Some(Self { location, files }))
+    }
+
+    /// Those of some slices; `None` if they need none.
+    pub(super) fn of_slices<'f>(&self, slices: impl Iterator<Item = &'f FileSlice>) -> Option<Self> {
+        let paths = slices.filter_map(|slice| Some(slice.path(slice.base.as_ref()?)));
+        let files: BTreeMap<_, _> =
+            paths.filter_map(|path| Some((path.clone(), self.files.get(&path)?.clone()))).collect();
+        (!files.is_empty()).then(|| Self { location: self.location.clone(), files })
     }
 
     /// The rows of a base file, if its columns are elsewhere.

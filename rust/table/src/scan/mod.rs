@@ -156,7 +156,7 @@ impl Scan {
         let merges = !unmerged && slices.iter().any(|slice| !slice.logs.is_empty());
         let rule = if merges { rule(table, &config)? } else { MergeRule::new(MergeMode::CommitTime, &[]) };
         rule.check_defaults(snapshot.schema.as_deref())?;
-        let sources = Sources::of(table, &config, &slices)?;
+        let sources = Sources::of(table, &config, &slices, snapshot.evolution.is_some())?;
         let reading = Reading { location: table.location.clone(), snapshot, shape, rule, unmerged, sources };
         let schema = match pinned.found {
             Found::Rows { .. } => output_schema(&reading, &request)?,
@@ -199,11 +199,11 @@ impl Scan {
     fn rows_of(&self, slices: Vec<FileSlice>, commits: Option<BTreeSet<String>>) -> RowSplit {
         let columns = self.schema.fields().iter().map(|f| f.name().clone()).collect();
         let filter = self.request.filter.clone();
-        RowSplit { reading: self.reading.as_ref().clone(), columns, slices, commits, filter }
+        RowSplit { reading: self.reading.of_slices(slices.iter()), columns, slices, commits, filter }
     }
 
     fn changes_of(&self, images: Images, parts: Vec<changes::Part>) -> ChangeSplit {
-        ChangeSplit { reading: self.reading.as_ref().clone(), images, parts }
+        ChangeSplit { reading: self.reading.of_slices(parts.iter().flat_map(changes::Part::slices)), images, parts }
     }
 
     /// All rows, slice by slice, in an order that does not depend on the number of threads.
@@ -266,7 +266,7 @@ fn pin(table: &Table, config: &TableConfig, shape: &RowShape, request: &ScanRequ
     let moment = |text: &str| moment::parse(text, zone_of(table, config));
     let as_of = request.as_of.as_deref().map(moment).transpose()?;
     let choice = |snapshot: &Snapshot| {
-        Choice::new(storage, config, &shape.shown(snapshot, true)?, request.filter.as_deref()).map(RefCell::new)
+        Choice::new(storage, config, shape, &shape.shown(snapshot, true)?, request.filter.as_deref()).map(RefCell::new)
     };
     if request.changes.is_some() && (request.window.is_none() || request.columns.is_some() || request.filter.is_some())
     {

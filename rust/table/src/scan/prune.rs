@@ -13,6 +13,7 @@ use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, bucket_of_file_id, bucket_of
 use hudini_format::key::{DEFAULT_PARTITION, Generator, KeyConfig};
 use hudini_format::schema::meta;
 
+use super::shape::RowShape;
 use crate::Result;
 use crate::config::{HOODIE, TableConfig, keys};
 use crate::filter::{ColumnStats, Predicate, Stats, exact_date};
@@ -55,6 +56,7 @@ impl Choice {
     pub(super) fn new(
         storage: &dyn Storage,
         config: &TableConfig,
+        shape: &RowShape,
         columns: &Schema,
         filter: Option<&str>,
     ) -> Result<Self> {
@@ -65,8 +67,11 @@ impl Choice {
             (Some(predicate), Some(keys)) => wanted_buckets(storage, config, predicate, keys, columns)?,
             _ => None,
         };
+        // What is shown may come from the files, which folders only sort.
         let fields = paths.iter().flat_map(|paths| &paths.partition_fields);
-        let kinds = fields.filter_map(|field| Some((field.name.clone(), kind_of(columns, &field.name)?))).collect();
+        let fields = fields.filter(|field| shape.folders_say(&field.name));
+        let kind = |name: &String| Some((name.clone(), columns.field_with_name(name).ok()?.data_type().clone()));
+        let kinds = fields.filter_map(|field| kind(&field.name)).collect();
         Ok(Self { predicate, paths, kinds, buckets, last: None, dropped: BTreeSet::new(), slices: 0 })
     }
 
@@ -164,20 +169,6 @@ fn parse(text: &str, kind: &DataType) -> Option<ArrayRef> {
 /// What prints as it was read.
 fn plain<T: std::str::FromStr + ToString>(text: &str) -> Option<T> {
     text.parse().ok().filter(|value: &T| value.to_string() == text)
-}
-
-/// The type of a column, with dots into structs.
-fn kind_of(columns: &Schema, name: &str) -> Option<DataType> {
-    if let Ok(field) = columns.field_with_name(name) {
-        return Some(field.data_type().clone());
-    }
-    let mut parts = name.split('.');
-    let mut field = columns.field_with_name(parts.next()?).ok()?;
-    for part in parts {
-        let DataType::Struct(fields) = field.data_type() else { return None };
-        field = fields.iter().find(|field| field.name() == part)?;
-    }
-    Some(field.data_type().clone())
 }
 
 /// The buckets of all keys that a filter can mean; `None` if those are not known, or the table's buckets are not.

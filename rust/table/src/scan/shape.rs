@@ -67,6 +67,11 @@ impl RowShape {
         }
     }
 
+    /// Whether the folders say the values of a column.
+    pub(super) fn folders_say(&self, column: &str) -> bool {
+        self.folders.as_ref().is_some_and(|folders| folders.says(column))
+    }
+
     /// The values that the folder of a partition says, among the wanted columns.
     pub(super) fn folder_values(&self, partition: &str, wanted: &Schema) -> Result<FolderValues> {
         let values = self.folders.as_ref().map(|folders| folders.values(partition, wanted)).transpose()?;

@@ -76,6 +76,17 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// The same for some slices of the scan.
+    pub(super) fn of_slices<'f>(self: &Arc<Self>, slices: impl Iterator<Item = &'f FileSlice>) -> Arc<Self> {
+        match &self.sources {
+            None => Arc::clone(self),
+            Some(sources) => {
+                let sources = sources.of_slices(slices);
+                Arc::new(Self { sources, ..self.as_ref().clone() })
+            }
+        }
+    }
+
     /// All columns of the rows.
     pub(super) fn columns(&self) -> Result<Schema> {
         self.shape.shown(&self.snapshot, true)
@@ -85,7 +96,7 @@ impl Reading {
 /// Rows of some file slices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSplit {
-    pub(super) reading: Reading,
+    pub(super) reading: Arc<Reading>,
     pub(super) columns: Vec<String>,
     pub(super) slices: Vec<FileSlice>,
     /// The rows of only these commits, by requested time.
@@ -162,6 +173,10 @@ impl RowSplit {
         // A row that does not match may match once it is changed, and one that is left out would look new: with logs all
         // rows of the base file are read.
         let logs = SliceLogs::open(storage, &reading.snapshot, slice, &reading.rule)?;
+        if logs.has_parts() && (reading.unmerged || (self.commits.is_some() && slice.base.is_none())) {
+            let message = "partial updates in a log, read without the rows that they update";
+            return Err(Error::unsupported(message).at_path(&slice.partition));
+        }
         let merges = |name: &str| !reading.unmerged && logs.needs(name);
         let columns = Arc::new(columns_of(stored, |name| wanted(name) || chooses(name) || merges(name)));
         let base = |columns| reading.base_rows(storage, slice, columns, None, batch_size);

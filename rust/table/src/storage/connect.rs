@@ -46,6 +46,10 @@ impl Cloud {
                 bad_url(url, "it has a query or a fragment").with_hint("write %3F for ? and %23 for # in paths")
             );
         }
+        if parsed.password().is_some() {
+            let bare = parsed.host_str().unwrap_or_default();
+            return Err(bad_url(bare, "it holds a password").with_hint("give secrets in storage_options"));
+        }
         if parsed.host_str().is_none_or(str::is_empty) {
             return Err(bad_url(url, "it names no bucket or container"));
         }

@@ -41,7 +41,32 @@ impl Debug for Object {
 struct Connected {
     process: u32,
     store: Arc<dyn ObjectStore>,
-    runtime: Arc<Runtime>,
+    runtime: Arc<OwnRuntime>,
+}
+
+/// A runtime that nobody waits for when it ends.
+#[derive(Debug)]
+struct OwnRuntime {
+    process: u32,
+    runtime: Option<Runtime>,
+}
+
+impl OwnRuntime {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(task);
+        }
+    }
+}
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        match self.runtime.take() {
+            Some(runtime) if self.process == std::process::id() => runtime.shutdown_background(),
+            // Its threads did not come along into a forked child.
+            runtime => std::mem::forget(runtime),
+        }
+    }
 }
 
 impl Object {
@@ -55,11 +80,12 @@ impl Object {
         if let Some(connected) = slot.as_ref().filter(|connected| connected.process == process) {
             return Ok(connected.clone());
         }
-        // A parent's runtime has no threads here, and dropping it would wait for them.
+        // A parent's connections are not to be closed here either.
         std::mem::forget(slot.take());
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("hudini-storage").enable_all().build();
         let runtime = runtime.map_err(|e| Error::storage("no thread for a storage client").caused_by(e))?;
-        let connected = Connected { process, store: (self.connect)()?, runtime: Arc::new(runtime) };
+        let runtime = Arc::new(OwnRuntime { process, runtime: Some(runtime) });
+        let connected = Connected { process, store: (self.connect)()?, runtime };
         Ok(slot.insert(connected).clone())
     }
 
@@ -89,7 +115,7 @@ impl Object {
 struct Answer<T>(Receiver<object_store::Result<T>>);
 
 impl<T: Send + 'static> Answer<T> {
-    fn to(runtime: &Runtime, question: impl Future<Output = object_store::Result<T>> + Send + 'static) -> Self {
+    fn to(runtime: &OwnRuntime, question: impl Future<Output = object_store::Result<T>> + Send + 'static) -> Self {
         let (sender, receiver) = channel();
         runtime.spawn(async move {
             // Nobody may be waiting any more.

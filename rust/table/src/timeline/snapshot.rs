@@ -194,14 +194,12 @@ fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) ->
 /// cleaned away.
 pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
     let mut since = None;
-    let latest_first = timeline.completed().rev().filter(|i| i.action == Action::Clean);
-    for (newer, clean) in latest_first.enumerate() {
+    for clean in timeline.completed().filter(|i| i.action == Action::Clean) {
         let metadata = timeline.clean_metadata(storage, clean)?;
         // A clean that keeps a number of versions keeps no commit whole that is older than itself.
         let retained = match metadata.earliest_commit_to_retain.as_str() {
             "" if metadata.total_files_deleted == 0 => continue,
             "" => clean.requested.clone(),
-            _ if newer > 0 => continue,
             retained => retained.to_owned(),
         };
         since = since.max(Some(retained));

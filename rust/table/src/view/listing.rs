@@ -99,12 +99,17 @@ fn from_metadata(
     let metadata = MetadataTable::open(storage, config, timeline)?;
     let Some(metadata) = metadata.filter(|metadata| metadata.has(&Partition::Files)) else { return Ok(None) };
     metadata.check_knows_all(timeline)?;
-    match wanted {
+    let listed = match wanted {
         Partitions::All => metadata.files(),
         Partitions::Where(wanted) => metadata.files_where(wanted),
         Partitions::These(partitions) => metadata.files_in(partitions),
+    }?;
+    // Who gives the metadata table up says so first, and then deletes it file by file.
+    let now = TableConfig::load(storage.as_ref())?;
+    if crate::metadata::partitions(&now).contains(&Partition::Files.to_string()) {
+        return Ok(Some(listed));
     }
-    .map(Some)
+    Err(Error::storage("the metadata table was given up while it was read"))
 }
 
 fn from_storage(storage: &dyn Storage, config: &TableConfig, wanted: Partitions<'_>) -> Result<ListedFiles> {

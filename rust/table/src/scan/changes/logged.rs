@@ -54,6 +54,10 @@ pub(super) fn read(
     }
     let before: Batches = match before {
         Some(before) => feed.rows_before(part, before, &[])?,
+        None if log.needs_rows_before() => {
+            let message = "the range holds a change whose row before it was cleaned away";
+            return Err(Error::new(ErrorKind::InstantCleaned, message).with_hint("start later"));
+        }
         None => Box::new(std::iter::empty()),
     };
     let fates = ByLog { left: log.operations, numbers };
@@ -200,6 +204,10 @@ impl Log {
 
     fn is_there_after(&self, key: &str) -> bool {
         self.operations.get(key).is_some_and(|operation| **operation != *cdc::DELETE)
+    }
+
+    fn needs_rows_before(&self) -> bool {
+        self.operations.values().any(|operation| **operation != *cdc::INSERT)
     }
 
     /// A row that the log speaks of must be in the file that was written with it.

@@ -75,7 +75,7 @@ impl Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSplit {
     /// Its snapshot is the end of the range.
-    pub(super) reading: Reading,
+    pub(super) reading: Arc<Reading>,
     pub(super) images: Images,
     pub(super) parts: Vec<Part>,
 }
@@ -168,13 +168,13 @@ impl Feed {
         columns: &[&str],
         made_by: Option<&String>,
     ) -> Result<Batches> {
-        let reading = Reading { snapshot, ..self.split.reading.clone() };
+        let reading = Reading { snapshot, ..self.split.reading.as_ref().clone() };
         let columns = match columns {
             [] => reading.columns()?.fields().iter().map(|field| field.name().clone()).collect(),
             columns => columns.iter().map(|name| (*name).to_owned()).collect(),
         };
         let commits = made_by.map(|instant| std::iter::once(instant.clone()).collect());
-        let rows = RowSplit { reading, columns, slices: vec![slice.clone()], commits, filter: None };
+        let rows = RowSplit { reading: Arc::new(reading), columns, slices: vec![slice.clone()], commits, filter: None };
         rows.read_on(&self.storage, self.batch_size)
     }
 

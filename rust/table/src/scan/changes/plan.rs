@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, WriteStat};
-use hudini_format::name::BaseFileName;
+use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::{FoundIn, Part};
 use crate::config::TableConfig;
@@ -125,24 +125,42 @@ impl Plan<'_> {
         id: &str,
         stats: &[WriteStat],
     ) -> Result<Option<FoundIn>> {
+        let stats: Vec<_> = stats.iter().filter(|stat| self.is_shown(around, stat)).collect();
+        if stats.is_empty() {
+            return Ok(None);
+        }
         let before = self.slice(&around.before, partition, id)?;
         let after = self.slice(&around.after, partition, id)?;
-        self.check_before(around, before.as_ref(), stats)?;
+        let whole = self.check_before(around, before.as_ref(), &stats);
         let logs: Vec<_> = stats.iter().filter_map(|stat| stat.cdc_stats.as_ref()).flat_map(BTreeMap::keys).collect();
         if !logs.is_empty() {
+            // Most logs have no need of it.
+            let before = before.filter(|_| whole.is_ok());
             let files = logs.into_iter().cloned().collect();
             return Ok(Some(FoundIn::Logs { files, before, after }));
         }
+        let after = after.filter(|after| is_there(after, &stats));
+        if let Some(after) = &after
+            && before.is_some()
+            && stats.iter().all(|stat| only_inserts(stat))
+        {
+            return Ok(Some(FoundIn::Inserts(after.clone())));
+        }
+        whole?;
         let wrote_nothing = stats.iter().all(|stat| stat.num_writes == Some(0) && base_of(stat).is_some());
-        let after = after.filter(|after| is_there(after, stats));
         Ok(match (before, after) {
             (Some(before), None) if wrote_nothing => Some(FoundIn::Gone(before)),
             (None, None) if wrote_nothing => None,
             (_, None) => return Err(cleaned("what the write wrote", around.instant)),
             (None, Some(after)) => Some(FoundIn::All(after)),
-            (Some(_), Some(after)) if stats.iter().all(only_inserts) => Some(FoundIn::Inserts(after)),
             (Some(before), Some(after)) => Some(FoundIn::States { before, after }),
         })
+    }
+
+    /// A log for a clustering that has not completed is nobody's yet.
+    fn is_shown(&self, around: &Around<'_>, stat: &WriteStat) -> bool {
+        let log = name_of(stat).and_then(LogFileName::parse);
+        self.snapshot.logs_named_by_slice || log.is_none_or(|log| around.after.is_committed(&log.instant))
     }
 
     fn slice(&mut self, snapshot: &Snapshot, partition: &str, id: &str) -> Result<Option<FileSlice>> {
@@ -157,7 +175,7 @@ impl Plan<'_> {
 
     /// A clean may have taken the files of the state before the write, so that an older one would stand in for it. The
     /// write says what it found, or else the cleans must have left that state.
-    fn check_before(&self, around: &Around<'_>, before: Option<&FileSlice>, stats: &[WriteStat]) -> Result<()> {
+    fn check_before(&self, around: &Around<'_>, before: Option<&FileSlice>, stats: &[&WriteStat]) -> Result<()> {
         let instant = around.instant.requested.as_str();
         let previous = stats.iter().filter_map(|stat| stat.prev_commit.as_deref()).max().unwrap_or_default();
         let is_other = !["", NO_PREVIOUS_COMMIT, instant].contains(&previous);
@@ -190,9 +208,9 @@ fn name_of(stat: &WriteStat) -> Option<&str> {
 }
 
 /// Whether the files that a write speaks of are in the slice.
-fn is_there(slice: &FileSlice, stats: &[WriteStat]) -> bool {
+fn is_there(slice: &FileSlice, stats: &[&WriteStat]) -> bool {
     let has = |name: &str| slice.base.iter().chain(&slice.logs).any(|file| file.name == name);
-    stats.iter().filter_map(name_of).all(has)
+    stats.iter().filter_map(|stat| name_of(stat)).all(has)
 }
 
 /// Whether a write of a base file changed none of the rows that it carried along.
