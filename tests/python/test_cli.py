@@ -207,7 +207,7 @@ def test_sql(path: str) -> None:
     query = "select a.id, b.ts from t a join t b using (id) where a.note is null"
     assert json.loads(run("sql", path, query, "--json")[0]) == [{"id": "k1", "ts": 1}]
     assert run("sql", path, "select count(*) n from t", "--csv")[0].split() == ["n", "3"]
-    for wrong in ("selec", "select nope from t", "set threads = 1"):
+    for wrong in ("selec", "select nope from t"):
         assert "QUERY" in run("sql", path, wrong, code=2)[1]
 
 
