@@ -182,9 +182,9 @@ def test_nested_types_and_instants_before_1970(spark: SparkSession, tmp_path: Pa
             {
                 "hoodie.datasource.query.type": "incremental",
                 "hoodie.datasource.read.begin.instanttime": "000",
-                "hoodie.datasource.query.incremental.format": "cdc",
+                "hoodie.datasource.query.incremental.format": "nothing",
             },
-            "HUDINI-201",
+            "incremental.format=nothing",
         ),
         ({"hoodie.bogus.key": "1"}, "hoodie.bogus.key"),
         ({"as.of.instant": "not a time"}, "not a time"),
