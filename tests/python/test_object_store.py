@@ -12,14 +12,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pyarrow as pa
 import pytest
+from moto import server
 
 import hudini
 from tests.support.compare import difference
-
-boto3 = pytest.importorskip("boto3")
-server = pytest.importorskip("moto.server")
 
 SECRETS = {"aws_access_key_id": "who", "aws_secret_access_key": "what", "aws_region": "us-east-1"}
 

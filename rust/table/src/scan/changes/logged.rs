@@ -46,6 +46,7 @@ pub(super) fn read(
     let log = Log::read(feed, blocks, has(cdc::BEFORE))?;
     let (after, numbers) = match after {
         Some(after) => rows_of(feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
+        None if log.needs_rows_after() => return Err(cleaned("behind")),
         None => Default::default(),
     };
     log.check_found(&numbers)?;
@@ -54,10 +55,7 @@ pub(super) fn read(
     }
     let before: Batches = match before {
         Some(before) => feed.rows_before(part, before, &[])?,
-        None if log.needs_rows_before() => {
-            let message = "the range holds a change whose row before it was cleaned away";
-            return Err(Error::new(ErrorKind::InstantCleaned, message).with_hint("start later"));
-        }
+        None if log.needs_rows_before() => return Err(cleaned("before")),
         None => Box::new(std::iter::empty()),
     };
     let fates = ByLog { left: log.operations, numbers };
@@ -206,6 +204,10 @@ impl Log {
         self.operations.get(key).is_some_and(|operation| **operation != *cdc::DELETE)
     }
 
+    fn needs_rows_after(&self) -> bool {
+        self.operations.values().any(|operation| **operation != *cdc::DELETE)
+    }
+
     fn needs_rows_before(&self) -> bool {
         self.operations.values().any(|operation| **operation != *cdc::INSERT)
     }
@@ -215,6 +217,11 @@ impl Log {
         let lost = self.operations.keys().find(|key| self.is_there_after(key) && !found.contains_key(*key));
         lost.map_or(Ok(()), |key| Err(lost_row(key)))
     }
+}
+
+fn cleaned(side: &str) -> Error {
+    Error::new(ErrorKind::InstantCleaned, format!("the range holds a change whose row {side} it was cleaned away"))
+        .with_hint("start later")
 }
 
 fn lost_row(key: &str) -> Error {

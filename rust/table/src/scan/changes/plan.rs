@@ -130,7 +130,8 @@ impl Plan<'_> {
             return Ok(None);
         }
         let before = self.slice(&around.before, partition, id)?;
-        let after = self.slice(&around.after, partition, id)?;
+        // Where what was written is gone, an older slice would stand in for it.
+        let after = self.slice(&around.after, partition, id)?.filter(|after| is_there(after, &stats));
         let whole = self.check_before(around, before.as_ref(), &stats);
         let logs: Vec<_> = stats.iter().filter_map(|stat| stat.cdc_stats.as_ref()).flat_map(BTreeMap::keys).collect();
         if !logs.is_empty() {
@@ -139,7 +140,6 @@ impl Plan<'_> {
             let files = logs.into_iter().cloned().collect();
             return Ok(Some(FoundIn::Logs { files, before, after }));
         }
-        let after = after.filter(|after| is_there(after, &stats));
         if let Some(after) = &after
             && before.is_some()
             && stats.iter().all(|stat| only_inserts(stat))
