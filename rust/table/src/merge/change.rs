@@ -45,7 +45,7 @@ impl Change {
 }
 
 /// Which row a change is about.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id<'a> {
     Key(&'a str),
     /// Its place in the base file.

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, RecordBatch, StringArray};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use hudini_format::log::{DeleteRecord, OrderingValue};
@@ -14,15 +14,14 @@ use hudini_format::log::{DeleteRecord, OrderingValue};
 use super::change::{Change, Id};
 use super::custom::{self, Merger};
 use super::deleted::{deleted_rows, record_keys};
-use super::ordering::{OrderingColumns, OrderingKey};
+use super::index::{Index, Name};
+use super::ordering::{Ordered, OrderingColumns, OrderingKey};
 use super::rows::{self, Batches, Composition, Place};
 use super::rule::MergeRule;
 use crate::{Error, Result};
 
 #[derive(Debug)]
 struct Entry {
-    /// Empty where positions say which row is meant.
-    key: Box<str>,
     change: Change,
     /// A base row has met it.
     used: bool,
@@ -52,8 +51,7 @@ pub struct Deltas {
     present: HashMap<usize, Vec<bool>, FixedState>,
     orderings: Vec<OrderingColumns>,
     entries: Vec<Entry>,
-    by_key: HashMap<Box<str>, usize, FixedState>,
-    by_position: HashMap<u64, usize, FixedState>,
+    index: Index,
 }
 
 impl Deltas {
@@ -66,8 +64,7 @@ impl Deltas {
             present: HashMap::default(),
             orderings: Vec::new(),
             entries: Vec::new(),
-            by_key: HashMap::default(),
-            by_position: HashMap::default(),
+            index: Index::default(),
         })
     }
 
@@ -88,13 +85,14 @@ impl Deltas {
         if let Some(row) = (0..keys.len()).find(|row| keys.is_null(*row)) {
             return Err(Error::corrupt(format!("row {row} has no record key")));
         }
-        self.push_batch(rows, |row| Ok(Id::Key(keys.value(row))))
+        let column = self.index.add_keys(keys);
+        self.push_batch(rows, |row| Index::key(column, row))
     }
 
     /// Takes rows in that stand for rows of the base file.
     pub(super) fn push_rows_at(&mut self, rows: RecordBatch, positions: &mut impl Iterator<Item = u64>) -> Result<()> {
         let positions: Vec<u64> = positions.take(rows.num_rows()).collect();
-        let at = |row: usize| positions.get(row).copied().map(Id::Position).ok_or_else(too_few_positions);
+        let at = |row: usize| positions.get(row).copied().map(Name::Position).ok_or_else(too_few_positions);
         self.push_batch(rows, at)
     }
 
@@ -112,7 +110,7 @@ impl Deltas {
         }
     }
 
-    fn push_batch<'k>(&mut self, rows: RecordBatch, id: impl Fn(usize) -> Result<Id<'k>>) -> Result<()> {
+    fn push_batch(&mut self, rows: RecordBatch, name: impl Fn(usize) -> Result<Name>) -> Result<()> {
         let deleted = deleted_rows(&rows, self.rule.delete_marker.as_ref())?;
         let count = rows.num_rows();
         let batch = self.add_batch(rows)?;
@@ -125,7 +123,7 @@ impl Deltas {
             } else {
                 Change::Row { batch, row }
             };
-            self.push(id(row)?, change, &mut pairs)?;
+            self.push(name(row)?, change, &mut pairs)?;
         }
         self.merge_pairs(&mut pairs)
     }
@@ -139,12 +137,17 @@ impl Deltas {
 
     /// Takes deletes in, those of a delete block for example.
     pub fn push_deletes(&mut self, deletes: impl IntoIterator<Item = Result<DeleteRecord>>) -> Result<()> {
+        let (mut keys, mut orderings) = (Vec::new(), Vec::new());
         for delete in deletes {
             let delete = delete?;
-            if let Some(key) = &delete.key {
-                let ordering = OrderingKey::of_delete(&delete.ordering)?;
-                self.push(Id::Key(key), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
+            if let Some(key) = delete.key {
+                orderings.push(OrderingKey::of_delete(&delete.ordering)?);
+                keys.push(key);
             }
+        }
+        let column = self.index.add_keys(StringArray::from_iter_values(keys));
+        for (row, ordering) in orderings.into_iter().enumerate() {
+            self.push(Index::key(column, row)?, Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
         Ok(())
     }
@@ -158,19 +161,16 @@ impl Deltas {
         for delete in deletes {
             let ordering = OrderingKey::of_delete(&delete?.ordering)?;
             let position = positions.next().ok_or_else(too_few_positions)?;
-            self.push(Id::Position(position), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
+            self.push(Name::Position(position), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
         Ok(())
     }
 
     /// `pairs` collects what is left to a custom merger.
-    fn push(&mut self, id: Id<'_>, new: Change, pairs: &mut Pairs) -> Result<()> {
-        let known = match id {
-            Id::Key(key) => self.by_key.get(key).copied(),
-            Id::Position(position) => self.by_position.get(&position).copied(),
-        };
-        let Some(at) = known else {
-            self.add_entry(id, new);
+    fn push(&mut self, name: Name, new: Change, pairs: &mut Pairs) -> Result<()> {
+        let Some(at) = self.index.find(self.index.id(name)) else {
+            self.index.add(name)?;
+            self.entries.push(Entry { change: new, used: false });
             return Ok(());
         };
         if pairs.entries.contains(&at) {
@@ -184,27 +184,11 @@ impl Deltas {
             pairs.add(at, row);
             return Ok(());
         }
-        let merged = self.merged(old, new).map_err(|e| with_id(e, id))?;
+        let merged = self.merged(old, new).map_err(|e| with_id(e, self.index.id(name)))?;
         if let (Some(merged), Some(entry)) = (merged, self.entries.get_mut(at)) {
             entry.change = merged;
         }
         Ok(())
-    }
-
-    fn add_entry(&mut self, id: Id<'_>, change: Change) {
-        let at = self.entries.len();
-        let key: Box<str> = match id {
-            Id::Key(key) => {
-                let key: Box<str> = key.into();
-                self.by_key.insert(key.clone(), at);
-                key
-            }
-            Id::Position(position) => {
-                self.by_position.insert(position, at);
-                Box::default()
-            }
-        };
-        self.entries.push(Entry { key, change, used: false });
     }
 
     /// What becomes of an entry when a newer change follows; `None` if it stays as it is.
@@ -262,22 +246,20 @@ impl Deltas {
             // A delete of everything stays what it is when a mere ordered delete follows; a row after it counts.
             (Change::Delete { ordering: None, .. }, Change::Delete { .. }) => Ok(false),
             (Change::Delete { ordering: None, .. }, _) | (_, Change::Delete { ordering: None, .. }) => Ok(true),
-            _ => match (self.ordering_key(old), self.ordering_key(new)) {
-                (Some(old), Some(new)) => not_less(&new, &old),
+            _ => match (self.ordered(old), self.ordered(new)) {
+                (Some(old), Some(new)) => not_less(new, old),
                 _ => Err(Error::internal("a change without an ordering value")),
             },
         }
     }
 
-    fn ordering_key(&self, change: &Change) -> Option<OrderingKey> {
+    fn ordered<'a>(&'a self, change: &'a Change) -> Option<Ordered<'a>> {
         match change {
-            Change::Row { batch, row } | Change::Mixed { batch, row, .. } => self.ordering_of(*batch, *row),
-            Change::Delete { ordering, .. } => ordering.clone(),
+            Change::Row { batch, row } | Change::Mixed { batch, row, .. } => {
+                self.orderings.get(*batch).map(|columns| Ordered::Row(columns, *row))
+            }
+            Change::Delete { ordering, .. } => ordering.as_ref().map(Ordered::Key),
         }
-    }
-
-    fn ordering_of(&self, batch: usize, row: usize) -> Option<OrderingKey> {
-        self.orderings.get(batch).map(|columns| columns.key(row))
     }
 
     fn delete_ordering_of(&self, batch: usize, row: usize) -> Option<OrderingKey> {
@@ -287,10 +269,7 @@ impl Deltas {
 
     /// The change that a base row meets, if any: each change meets one row, later rows of that key pass unchanged.
     pub(super) fn meet(&mut self, id: Id<'_>) -> Option<Change> {
-        let at = match id {
-            Id::Key(key) => *self.by_key.get(key)?,
-            Id::Position(position) => *self.by_position.get(&position)?,
-        };
+        let at = self.index.find(id)?;
         let entry = self.entries.get_mut(at).filter(|e| !e.used)?;
         entry.used = true;
         Some(entry.change.clone())
@@ -301,8 +280,8 @@ impl Deltas {
         if !self.rule.by_event_time {
             return Ok(true);
         }
-        match self.ordering_key(change) {
-            Some(ordering) => not_less(&ordering, &base.key(row)),
+        match self.ordered(change) {
+            Some(ordering) => not_less(ordering, Ordered::Row(base, row)),
             None => Ok(true),
         }
     }
@@ -320,7 +299,7 @@ impl Deltas {
 
     /// Whether changes are known by their places in the base file.
     pub(super) fn is_by_position(&self) -> bool {
-        !self.by_position.is_empty()
+        self.index.is_of_positions()
     }
 
     pub(super) fn merger(&self) -> Option<&Merger> {
@@ -334,14 +313,12 @@ impl Deltas {
 
     /// All deletes that count: the key, and the ordering value in the form a delete block holds.
     pub(crate) fn deletes(&self) -> impl Iterator<Item = Result<(&str, OrderingValue)>> {
-        self.entries.iter().filter_map(|e| match &e.change {
-            Change::Row { .. } | Change::Mixed { .. } => None,
-            Change::Delete { row: Some((batch, row)), .. } => {
-                let columns = self.orderings.get(*batch);
-                let value = columns.map_or(Ok(OrderingValue::NONE), |columns| columns.delete_value(*row));
-                Some(value.map(|value| (&*e.key, value)))
-            }
-            Change::Delete { row: None, .. } => Some(Ok((&*e.key, OrderingValue::NONE))),
+        self.entries.iter().enumerate().filter_map(|(at, e)| {
+            let Change::Delete { row, .. } = &e.change else { return None };
+            let Some(Id::Key(key)) = self.index.id_of(at) else { return None };
+            let columns = row.and_then(|(batch, row)| Some((self.orderings.get(batch)?, row)));
+            let value = columns.map_or(Ok(OrderingValue::NONE), |(columns, row)| columns.delete_value(row));
+            Some(value.map(|value| (key, value)))
         })
     }
 
@@ -382,8 +359,8 @@ fn with_id(e: Error, id: Id<'_>) -> Error {
     Error::new(e.kind(), format!("{id}: {}", e.message()))
 }
 
-fn not_less(new: &OrderingKey, old: &OrderingKey) -> Result<bool> {
-    match new.compare(old) {
+fn not_less(new: Ordered<'_>, old: Ordered<'_>) -> Result<bool> {
+    match new.compare(&old) {
         Some(ordering) => Ok(ordering != Ordering::Less),
         None => Err(Error::schema("two ordering values of different types cannot be compared")),
     }

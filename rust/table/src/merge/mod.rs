@@ -4,12 +4,14 @@ mod change;
 mod custom;
 mod deleted;
 mod deltas;
+mod index;
 mod keys;
 mod log;
 pub(crate) mod ordering;
 mod rows;
 mod rule;
 mod slice;
+mod splice;
 mod survey;
 
 pub(crate) use custom::check as check_merger;

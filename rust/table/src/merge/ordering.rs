@@ -1,5 +1,6 @@
 //! Ordering values: what decides, in event-time mode, which of two versions of a row wins.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use arrow_array::cast::AsArray;
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 
 /// One component of an ordering value, brought to a form in which values of one column compare.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Part {
+enum Part<'a> {
     /// Before every other value.
     Null,
     Bool(bool),
@@ -23,28 +24,53 @@ pub(crate) enum Part {
     Integer(i64),
     /// Floats too: their order is the same.
     Double(f64),
-    Text(String),
-    Bytes(Vec<u8>),
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
     /// Unscaled and scale.
     Decimal(i128, u32),
 }
 
-/// Component by component, left to right.
+/// An ordering value that stands by itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OrderingKey(Vec<Part>);
+pub(crate) struct OrderingKey(Vec<Part<'static>>);
 
-impl OrderingKey {
-    /// `None` where the two are of different kinds, which one table cannot hold.
+/// An ordering value, wherever it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ordered<'a> {
+    /// That of a row.
+    Row(&'a OrderingColumns, usize),
+    Key(&'a OrderingKey),
+}
+
+impl Ordered<'_> {
+    /// Component by component, left to right. `None` where the two are of different kinds, which one table cannot hold.
     pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
-        for (a, b) in self.0.iter().zip(&other.0) {
-            match a.compare(b)? {
+        for at in 0..self.parts().min(other.parts()) {
+            match self.part(at).compare(&other.part(at))? {
                 Ordering::Equal => {}
                 decided => return Some(decided),
             }
         }
-        Some(self.0.len().cmp(&other.0.len()))
+        Some(self.parts().cmp(&other.parts()))
     }
 
+    fn parts(&self) -> usize {
+        match self {
+            Self::Row(columns, _) => columns.0.len(),
+            Self::Key(key) => key.0.len(),
+        }
+    }
+
+    fn part(&self, at: usize) -> Part<'_> {
+        let part = match self {
+            Self::Row(columns, row) => columns.0.get(at).map(|column| part(column.as_ref(), *row)),
+            Self::Key(key) => key.0.get(at).map(Part::borrowed),
+        };
+        part.unwrap_or(Part::Null)
+    }
+}
+
+impl OrderingKey {
     /// The ordering value that a delete block carries; `None` if it has none and deletes whatever came before it.
     pub(crate) fn of_delete(value: &OrderingValue) -> Result<Option<Self>> {
         let parts = match value {
@@ -56,42 +82,66 @@ impl OrderingKey {
     }
 }
 
-impl Part {
-    fn compare(&self, other: &Self) -> Option<Ordering> {
+impl Part<'_> {
+    fn borrowed(&self) -> Part<'_> {
+        match self {
+            Self::Text(v) => Part::Text(Cow::Borrowed(v)),
+            Self::Bytes(v) => Part::Bytes(Cow::Borrowed(v)),
+            Self::Null => Part::Null,
+            Self::Bool(v) => Part::Bool(*v),
+            Self::Integer(v) => Part::Integer(*v),
+            Self::Double(v) => Part::Double(*v),
+            Self::Decimal(v, scale) => Part::Decimal(*v, *scale),
+        }
+    }
+
+    fn into_owned(self) -> Part<'static> {
+        match self {
+            Self::Text(v) => Part::Text(Cow::Owned(v.into_owned())),
+            Self::Bytes(v) => Part::Bytes(Cow::Owned(v.into_owned())),
+            Self::Null => Part::Null,
+            Self::Bool(v) => Part::Bool(v),
+            Self::Integer(v) => Part::Integer(v),
+            Self::Double(v) => Part::Double(v),
+            Self::Decimal(v, scale) => Part::Decimal(v, scale),
+        }
+    }
+
+    fn compare(&self, other: &Part<'_>) -> Option<Ordering> {
         Some(match (self, other) {
-            (Self::Null, Self::Null) => Ordering::Equal,
+            (Self::Null, Part::Null) => Ordering::Equal,
             (Self::Null, _) => Ordering::Less,
-            (_, Self::Null) => Ordering::Greater,
-            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
-            (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
+            (_, Part::Null) => Ordering::Greater,
+            (Self::Bool(a), Part::Bool(b)) => a.cmp(b),
+            (Self::Integer(a), Part::Integer(b)) => a.cmp(b),
             // As Java's Double.compare: -0.0 before 0.0, NaN after everything.
-            (Self::Double(a), Self::Double(b)) => match (a.is_nan(), b.is_nan()) {
+            (Self::Double(a), Part::Double(b)) => match (a.is_nan(), b.is_nan()) {
                 (false, false) => a.total_cmp(b),
                 (a, b) => a.cmp(&b),
             },
             // As Java's String.compareTo: by UTF-16 units.
-            (Self::Text(a), Self::Text(b)) => a.encode_utf16().cmp(b.encode_utf16()),
-            (Self::Bytes(a), Self::Bytes(b)) => a.cmp(b),
-            (Self::Decimal(a, a_scale), Self::Decimal(b, b_scale)) => compare_decimals(*a, *a_scale, *b, *b_scale)?,
+            (Self::Text(a), Part::Text(b)) => a.encode_utf16().cmp(b.encode_utf16()),
+            (Self::Bytes(a), Part::Bytes(b)) => a.cmp(b),
+            (Self::Decimal(a, a_scale), Part::Decimal(b, b_scale)) => compare_decimals(*a, *a_scale, *b, *b_scale)?,
             _ => return None,
         })
     }
 
-    fn of_value(value: &OrderingValue) -> Result<Self> {
+    fn of_value(value: &OrderingValue) -> Result<Part<'static>> {
         Ok(match value {
-            OrderingValue::Null => Self::Null,
-            OrderingValue::Bool(v) => Self::Bool(*v),
+            OrderingValue::Null => Part::Null,
+            OrderingValue::Bool(v) => Part::Bool(*v),
             OrderingValue::Int(v) | OrderingValue::Date(v) | OrderingValue::LocalDate(v) => {
-                Self::Integer(i64::from(*v))
+                Part::Integer(i64::from(*v))
             }
             OrderingValue::Long(v) | OrderingValue::TimeMicros(v) | OrderingValue::TimestampMicros(v) => {
-                Self::Integer(*v)
+                Part::Integer(*v)
             }
-            OrderingValue::Float(v) => Self::Double(f64::from(*v)),
-            OrderingValue::Double(v) => Self::Double(*v),
-            OrderingValue::String(v) => Self::Text(v.clone()),
-            OrderingValue::Bytes(v) => Self::Bytes(v.clone()),
-            OrderingValue::Decimal(v) => Self::Decimal(*v, DECIMAL_SCALE),
+            OrderingValue::Float(v) => Part::Double(f64::from(*v)),
+            OrderingValue::Double(v) => Part::Double(*v),
+            OrderingValue::String(v) => Part::Text(Cow::Owned(v.clone())),
+            OrderingValue::Bytes(v) => Part::Bytes(Cow::Owned(v.clone())),
+            OrderingValue::Decimal(v) => Part::Decimal(*v, DECIMAL_SCALE),
             other => return Err(Error::unsupported(format!("the ordering value {other:?} of a delete"))),
         })
     }
@@ -126,7 +176,7 @@ impl OrderingColumns {
     }
 
     pub(crate) fn key(&self, row: usize) -> OrderingKey {
-        OrderingKey(self.0.iter().map(|column| part(column.as_ref(), row)).collect())
+        OrderingKey(self.0.iter().map(|column| part(column.as_ref(), row).into_owned()).collect())
     }
 
     /// Whether the value is the int 0, or a null that stands for it: Apache Hudi takes a delete with it for one without
@@ -166,7 +216,7 @@ fn is_comparable(data_type: &DataType) -> bool {
     )
 }
 
-fn part(column: &dyn Array, row: usize) -> Part {
+fn part(column: &dyn Array, row: usize) -> Part<'_> {
     if column.is_null(row) {
         // Apache Hudi's default ordering value is the int 0, which compares with ints alone.
         return if *column.data_type() == DataType::Int32 { Part::Integer(0) } else { Part::Null };
@@ -184,8 +234,8 @@ fn part(column: &dyn Array, row: usize) -> Part {
         }
         DataType::Float32 => Part::Double(f64::from(column.as_primitive::<Float32Type>().value(row))),
         DataType::Float64 => Part::Double(column.as_primitive::<Float64Type>().value(row)),
-        DataType::Utf8 => Part::Text(column.as_string::<i32>().value(row).to_owned()),
-        DataType::Binary => Part::Bytes(column.as_binary::<i32>().value(row).to_vec()),
+        DataType::Utf8 => Part::Text(Cow::Borrowed(column.as_string::<i32>().value(row))),
+        DataType::Binary => Part::Bytes(Cow::Borrowed(column.as_binary::<i32>().value(row))),
         DataType::Decimal128(_, scale) => {
             let scale = u32::try_from(*scale).unwrap_or(0);
             Part::Decimal(column.as_primitive::<Decimal128Type>().value(row), scale)
@@ -208,8 +258,8 @@ fn wrapped(column: &dyn Array, row: usize, in_array: bool) -> Result<OrderingVal
         (DataType::Float32, Part::Double(v)) => OrderingValue::Float(v as f32),
         (_, Part::Double(v)) => OrderingValue::Double(v),
         (_, Part::Bool(v)) => OrderingValue::Bool(v),
-        (_, Part::Text(v)) => OrderingValue::String(v),
-        (_, Part::Bytes(v)) => OrderingValue::Bytes(v),
+        (_, Part::Text(v)) => OrderingValue::String(v.into_owned()),
+        (_, Part::Bytes(v)) => OrderingValue::Bytes(v.into_owned()),
         (_, Part::Decimal(v, scale)) => {
             let factor = DECIMAL_SCALE.checked_sub(scale).and_then(|by| 10_i128.checked_pow(by));
             let scaled = factor.and_then(|factor| v.checked_mul(factor));
@@ -237,18 +287,18 @@ mod tests {
     #[test]
     fn nulls_come_first_except_as_ints() {
         let longs = columns(vec![Arc::new(Int64Array::from(vec![None, Some(i64::MIN)]))]);
-        assert_eq!(longs.key(0).compare(&longs.key(1)), Some(Ordering::Less));
+        assert_eq!(Ordered::Row(&longs, 0).compare(&Ordered::Row(&longs, 1)), Some(Ordering::Less));
         let ints = columns(vec![Arc::new(Int32Array::from(vec![None, Some(-5), Some(0)]))]);
-        assert_eq!(ints.key(0).compare(&ints.key(1)), Some(Ordering::Greater));
-        assert_eq!(ints.key(0).compare(&ints.key(2)), Some(Ordering::Equal));
+        assert_eq!(Ordered::Row(&ints, 0).compare(&Ordered::Row(&ints, 1)), Some(Ordering::Greater));
+        assert_eq!(Ordered::Row(&ints, 0).compare(&Ordered::Row(&ints, 2)), Some(Ordering::Equal));
     }
 
     #[test]
     fn several_fields_compare_left_to_right() {
         let both =
             columns(vec![Arc::new(Int64Array::from(vec![5, 5, 6])), Arc::new(StringArray::from(vec!["b", "c", "a"]))]);
-        assert_eq!(both.key(0).compare(&both.key(1)), Some(Ordering::Less));
-        assert_eq!(both.key(2).compare(&both.key(1)), Some(Ordering::Greater));
+        assert_eq!(Ordered::Row(&both, 0).compare(&Ordered::Row(&both, 1)), Some(Ordering::Less));
+        assert_eq!(Ordered::Row(&both, 2).compare(&Ordered::Row(&both, 1)), Some(Ordering::Greater));
     }
 
     #[test]
@@ -262,9 +312,9 @@ mod tests {
     fn deletes_compare_with_rows_of_their_column() {
         let longs = columns(vec![Arc::new(Int64Array::from(vec![4]))]);
         let delete = OrderingKey::of_delete(&longs.delete_value(0).unwrap()).unwrap().unwrap();
-        assert_eq!(delete.compare(&longs.key(0)), Some(Ordering::Equal));
+        assert_eq!(Ordered::Key(&delete).compare(&Ordered::Row(&longs, 0)), Some(Ordering::Equal));
         let texts = columns(vec![Arc::new(StringArray::from(vec!["4"]))]);
-        assert_eq!(delete.compare(&texts.key(0)), None);
+        assert_eq!(Ordered::Key(&delete).compare(&Ordered::Row(&texts, 0)), None);
     }
 
     #[test]

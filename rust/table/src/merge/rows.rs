@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, SchemaRef};
-use arrow_select::interleave::{interleave, interleave_record_batch};
 
 use super::rule::Placeholder;
+use super::splice::{Runs, splice, splice_column};
 use crate::{Error, Result};
 
 /// A row by its batch and its place there. Batch 0 is of the base file, the others are of changes.
@@ -79,14 +79,6 @@ impl Placeholder {
     }
 }
 
-/// Rows of several batches in one; also of batches without columns.
-pub(super) fn pick(schema: &SchemaRef, sources: &[&RecordBatch], places: &[Place]) -> Result<RecordBatch> {
-    if schema.fields().is_empty() {
-        return batch(schema, Vec::new(), places.len());
-    }
-    Ok(interleave_record_batch(sources, places)?)
-}
-
 fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
@@ -101,8 +93,8 @@ pub(super) fn gather(schema: &SchemaRef, sources: &[&RecordBatch], rows: &[Compo
         Composition::Whole(place) => Some(*place),
         Composition::Mixed(_) => None,
     };
-    if let Some(places) = rows.iter().map(whole).collect::<Option<Vec<_>>>() {
-        return pick(schema, sources, &places);
+    if let Some(places) = rows.iter().map(whole).collect::<Option<Runs>>() {
+        return splice(schema, sources, &places);
     }
     let column = |at: usize| gathered_column(at, sources, rows);
     let columns = (0..schema.fields().len()).map(column).collect::<Result<Vec<_>>>()?;
@@ -121,6 +113,5 @@ fn gathered_column(at: usize, sources: &[&RecordBatch], rows: &[Composition]) ->
         Composition::Whole(place) => *place,
         Composition::Mixed(places) => places.get(at).copied().flatten().unwrap_or(missing),
     };
-    let places: Vec<_> = rows.iter().map(place).collect();
-    Ok(interleave(&arrays, &places)?)
+    splice_column(&arrays, &rows.iter().map(place).collect())
 }

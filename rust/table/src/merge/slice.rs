@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
-use arrow_select::interleave::interleave_record_batch;
 
 use super::change::{Change, Id};
 use super::custom;
 use super::deleted::{deleted_rows, record_keys};
 use super::deltas::Deltas;
 use super::ordering::OrderingColumns;
-use super::rows::{self, Composition, Place};
+use super::rows::{self, Composition};
+use super::splice::{Runs, splice};
 use crate::{Error, Result};
 
 /// Batches of the rows of a base file, with meta columns.
@@ -133,31 +133,36 @@ impl SliceMerge {
         let total = base.num_rows();
         let ids = ids.of(&base)?;
         // Source 0 is the base batch, source n + 1 the n-th batch of changes.
-        let mut picks: Vec<Place> = Vec::with_capacity(total);
+        let mut runs = Runs::default();
         let mut changed = BooleanBufferBuilder::new(total);
-        let mut same = true;
+        let mut next = 0;
         for row in 0..total {
-            let winner = match self.deltas.meet(ids.id(row)) {
-                Some(change) if self.deltas.wins_over_base(&change, ordering, row)? => Some(change),
-                _ => None,
-            };
-            same &= winner.is_none();
-            match winner {
-                None => {
-                    picks.push((0, row));
-                    changed.append(false);
-                    self.counts.unchanged += 1;
-                }
-                Some(Change::Row { batch, row } | Change::Mixed { batch, row, .. }) => {
-                    picks.push((batch + 1, row));
+            let Some(change) = self.deltas.meet(ids.id(row)) else { continue };
+            if !self.deltas.wins_over_base(&change, ordering, row)? {
+                continue;
+            }
+            runs.push(0, next, row - next);
+            changed.append_n(row - next, false);
+            next = row + 1;
+            match change.row() {
+                Some((batch, row)) => {
+                    runs.push(batch + 1, row, 1);
                     changed.append(true);
                     self.counts.updated += 1;
                 }
-                Some(Change::Delete { .. }) => self.counts.deleted += 1,
+                None => self.counts.deleted += 1,
             }
         }
-        let rows = if same { base } else { self.pick(&base, &picks)? };
-        Ok(Merged { rows, changed: changed.finish() })
+        if next == 0 {
+            self.counts.unchanged += total as u64;
+            return Ok(Merged::unchanged(base));
+        }
+        runs.push(0, next, total - next);
+        changed.append_n(total - next, false);
+        let changed = changed.finish();
+        self.counts.unchanged += (runs.rows() - changed.count_set_bits()) as u64;
+        let rows = splice(&base.schema(), &self.sources(&base), &runs)?;
+        Ok(Merged { rows, changed })
     }
 
     /// The winner may lack columns, and takes those of the other.
@@ -211,7 +216,7 @@ impl SliceMerge {
         let marker = self.deltas.rule().delete_marker.as_ref();
         let gone = decided.as_ref().map(|rows| deleted_rows(rows, marker)).transpose()?.flatten();
         let is_gone = |at: usize| gone.as_ref().is_some_and(|gone| gone.is_valid(at) && gone.value(at));
-        let mut picks: Vec<Place> = Vec::with_capacity(met.len());
+        let mut picks = Runs::default();
         let mut changed = BooleanBufferBuilder::new(met.len());
         let mut next = 0..;
         for (row, change) in met.iter().enumerate() {
@@ -220,23 +225,20 @@ impl SliceMerge {
             match (change, decided) {
                 (_, Some(at)) if is_gone(at) => self.counts.deleted += 1,
                 (_, Some(at)) => {
-                    picks.push((1, at));
+                    picks.push(1, at, 1);
                     changed.append(true);
                     self.counts.updated += 1;
                 }
                 (Some(delete), None) if self.deltas.wins_over_base(delete, &ordering, row)? => self.counts.deleted += 1,
                 _ => {
-                    picks.push((0, row));
+                    picks.push(0, row, 1);
                     changed.append(false);
                     self.counts.unchanged += 1;
                 }
             }
         }
         let decided = decided.unwrap_or_else(|| RecordBatch::new_empty(base.schema()));
-        let rows = match picks.as_slice() {
-            [] => RecordBatch::new_empty(base.schema()),
-            picks => interleave_record_batch(&[base, &decided], picks)?,
-        };
+        let rows = splice(&base.schema(), &[base, &decided], &picks)?;
         Ok(Merged { rows, changed: changed.finish() })
     }
 
@@ -261,13 +263,6 @@ impl SliceMerge {
     /// Source 0 is the base batch, source n + 1 the n-th batch of changes.
     fn sources<'a>(&'a self, base: &'a RecordBatch) -> Vec<&'a RecordBatch> {
         std::iter::once(base).chain(self.deltas.batches()).collect()
-    }
-
-    fn pick(&self, base: &RecordBatch, picks: &[Place]) -> Result<RecordBatch> {
-        if picks.is_empty() {
-            return Ok(RecordBatch::new_empty(base.schema()));
-        }
-        rows::pick(&base.schema(), &self.sources(base), picks)
     }
 }
 

@@ -1,0 +1,105 @@
+//! Which entry of the changes is about a record key or a position.
+
+use std::hash::BuildHasher;
+
+use arrow_array::StringArray;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use super::change::Id;
+use crate::{Error, Result};
+
+/// What names the row that an entry is about, in little room.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Name {
+    /// A record key, by its place in the index's columns of keys.
+    Key {
+        column: u32,
+        row: u32,
+    },
+    Position(u64),
+}
+
+/// What of an entry is at hand while looking for it.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    hash: u32,
+    entry: u32,
+}
+
+impl Slot {
+    /// The table takes the place of a slot from the lower bits, and a first test from the upper ones.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash) << 32 | u64::from(hash)
+    }
+}
+
+/// Entries by the rows they are about. Keys stay in the columns in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    keys: Vec<StringArray>,
+    names: Vec<Name>,
+    slots: HashTable<Slot>,
+}
+
+impl Index {
+    /// Takes a column of keys in; what it is known by.
+    pub(super) fn add_keys(&mut self, keys: StringArray) -> usize {
+        self.keys.push(keys);
+        self.keys.len() - 1
+    }
+
+    pub(super) fn key(column: usize, row: usize) -> Result<Name> {
+        match (u32::try_from(column), u32::try_from(row)) {
+            (Ok(column), Ok(row)) => Ok(Name::Key { column, row }),
+            _ => Err(too_many()),
+        }
+    }
+
+    /// What a name says.
+    pub(super) fn id(&self, name: Name) -> Id<'_> {
+        match name {
+            Name::Key { column, row } => {
+                Id::Key(self.keys.get(column as usize).map_or("", |keys| keys.value(row as usize)))
+            }
+            Name::Position(position) => Id::Position(position),
+        }
+    }
+
+    pub(super) fn id_of(&self, entry: usize) -> Option<Id<'_>> {
+        self.names.get(entry).map(|name| self.id(*name))
+    }
+
+    pub(super) fn find(&self, id: Id<'_>) -> Option<usize> {
+        let hash = hash(id);
+        let is_it = |slot: &Slot| slot.hash == hash && self.id_of(slot.entry as usize) == Some(id);
+        self.slots.find(Slot::spread(hash), is_it).map(|slot| slot.entry as usize)
+    }
+
+    /// The next entry, about a row that no other one is about.
+    pub(super) fn add(&mut self, name: Name) -> Result<()> {
+        let entry = u32::try_from(self.names.len()).map_err(|_| too_many())?;
+        let hash = hash(self.id(name));
+        self.names.push(name);
+        self.slots.insert_unique(Slot::spread(hash), Slot { hash, entry }, |slot| Slot::spread(slot.hash));
+        Ok(())
+    }
+
+    /// Whether entries are known by their places in the base file.
+    pub(super) fn is_of_positions(&self) -> bool {
+        matches!(self.names.first(), Some(Name::Position(_)))
+    }
+}
+
+fn hash(id: Id<'_>) -> u32 {
+    let hasher = FixedState::default();
+    let hash = match id {
+        Id::Key(key) => hasher.hash_one(key),
+        Id::Position(position) => hasher.hash_one(position),
+    };
+    (hash >> 32) as u32 ^ hash as u32
+}
+
+fn too_many() -> Error {
+    Error::internal("more changes in one file group than 32 bits count")
+}
