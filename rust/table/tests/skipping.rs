@@ -14,7 +14,7 @@ use hudini_table::Table;
 use hudini_table::options::{Options, QueryType};
 use hudini_table::scan::{Explanation, Scan, ScanRequest};
 use rstest::rstest;
-use support::lake::{FIRST, Lake, base, files, partitions, stats, time};
+use support::lake::{FIRST, Lake, base, files, hfile_of, partitions, stats, time};
 
 const A: &str = "0921720f-38af-4dfb-a91d-75ee0f63f035-0";
 const B: &str = "1921720f-38af-4dfb-a91d-75ee0f63f035-0";
@@ -79,17 +79,15 @@ fn times(partition: &str, rows: i64) -> ColumnStats {
     }
 }
 
+fn located_in(record_key: &str, partition: &str, id: &str) -> MetadataRecord {
+    let file_id = FileId::parse(id);
+    let entry = RecordIndexEntry { partition: partition.to_owned(), file_id, instant_millis: 0, position: None };
+    MetadataRecord::new(record_key, Payload::RecordIndex(entry))
+}
+
 fn put_locations(lake: &Lake, of: &[(&str, &str, &str)]) {
-    let record = |(record_key, partition, id): &(&str, &str, &str)| {
-        let entry = RecordIndexEntry {
-            partition: (*partition).to_owned(),
-            file_id: FileId::parse(id),
-            instant_millis: 0,
-            position: None,
-        };
-        MetadataRecord::new(*record_key, Payload::RecordIndex(entry))
-    };
-    lake.index(&Partition::RecordIndex, IndexVersion::V1, 2, &of.iter().map(record).collect::<Vec<_>>());
+    let records: Vec<_> = of.iter().map(|(record_key, partition, id)| located_in(record_key, partition, id)).collect();
+    lake.index(&Partition::RecordIndex, IndexVersion::V1, 2, &records);
 }
 
 fn asked(lake: &Lake, request: ScanRequest, options: &[(&str, &str)]) -> Explanation {
@@ -232,6 +230,19 @@ fn a_key_that_a_late_delete_may_have_taken_out_of_the_record_index_is_looked_for
     put_locations(&lake, &[("1", "x", A)]);
     assert_eq!(left_out(&lake, "id = '1'"), "record_index 2");
     assert_eq!(left_out(&lake, "id in ('1', '2')"), "");
+}
+
+#[rstest]
+#[case::found_in_one_partition_and_perhaps_missed_in_the_other("EVENT_TIME_ORDERING", "")]
+#[case("COMMIT_TIME_ORDERING", "record_index 1")]
+fn a_record_index_kept_by_partition_may_have_a_key_in_several(#[case] mode: &str, #[case] by: &str) {
+    let lake = lake_of(Lake::ordered(mode, "files,record_index"), &[]);
+    for (partition, id) in [("x", A), ("y", C)] {
+        let name = format!("{}_0-0-0_{FIRST}.hfile", Partition::RecordIndex.file_id_within(partition, 0));
+        let located = located_in("1", partition, id);
+        lake.world.put(&format!(".hoodie/metadata/record_index/{name}"), &hfile_of(&[located]));
+    }
+    assert_eq!(left_out(&lake, "id = '1'"), by);
 }
 
 #[test]

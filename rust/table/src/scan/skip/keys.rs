@@ -90,7 +90,8 @@ impl Question<'_> {
         if !metadata.still_has(&Partition::RecordIndex)? {
             return Err(given_up());
         }
-        if found.len() < keys.len() && !misses_count {
+        // A key that is found in one partition may be missed in another.
+        if !misses_count && (found.len() < keys.len() || metadata.locates_by_partition()?) {
             return Ok(None);
         }
         let groups: BTreeSet<InPartition> = found
