@@ -79,6 +79,11 @@ pub(crate) fn explanation<'py>(py: Python<'py>, plan: &Explanation) -> PyResult<
     let pruned = PyDict::new(py);
     pruned.set_item("partitions", plan.pruned.partitions)?;
     pruned.set_item("slices", plan.pruned.slices)?;
+    let by = PyDict::new(py);
+    for (evidence, count) in &plan.pruned.by {
+        by.set_item(evidence.name(), count)?;
+    }
+    pruned.set_item("by", by)?;
     out.set_item("pruned", pruned)?;
     out.set_item("options_without_effect", &plan.options_without_effect)?;
     out.set_item("warnings", &plan.warnings)?;

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -18,7 +19,7 @@ use hudini_table::bytes_form::BytesForm;
 use hudini_table::context::ManualClock;
 use hudini_table::filter::Predicate;
 use hudini_table::options::QueryType;
-use hudini_table::scan::{Explanation, Pruned, Scan, ScanRequest, Split, Window};
+use hudini_table::scan::{Evidence, Explanation, Pruned, Scan, ScanRequest, Split, Window};
 use hudini_table::storage::Storage;
 use hudini_table::storage::memory::Memory;
 use hudini_table::{ErrorKind, Table};
@@ -132,7 +133,8 @@ fn a_key_is_looked_for_in_its_bucket() {
         ] {
             let found: Vec<_> = found.into_iter().map(str::to_owned).collect();
             assert_eq!(ids(&table, filtered(filter)), found, "{filter}");
-            assert_eq!(explained(&table, filter).pruned, Pruned { partitions: 0, slices: 3 }, "{filter}");
+            let by = BTreeMap::from([(Evidence::Buckets, 3)]);
+            assert_eq!(explained(&table, filter).pruned, Pruned { partitions: 0, slices: 3, by }, "{filter}");
         }
         assert_eq!(ids(&table, filtered("id in ('k01', 'k02', 'k03')")), ["k01", "k02", "k03"]);
         for everywhere in ["id = 'k07' or v = 'x'", "id > 'k07'", "lower(id) = 'k07'", "v = 'x'"] {

@@ -1,237 +1,16 @@
-//! Metadata tables, made by hand as Apache Hudi makes them, and what is read of them.
+//! What is read of metadata tables.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod support;
 
-use std::collections::BTreeMap;
-
-use arrow_array::cast::AsArray;
-use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::bloom::BloomFilter;
-use hudini_format::hfile::{self, info};
-use hudini_format::log::{BlockKind, DeleteRecord, HeaderKey, OrderingValue, encode_block, encode_deletes};
 use hudini_format::metadata_record::{
-    BloomFilterEntry, ColumnStats, FileEntry, FileId, IndexVersion, MetadataRecord, Partition, Payload,
-    RecordIndexEntry, RecordSchema, SCHEMA_V9, StatValue, ValueType, key,
+    BloomFilterEntry, FileId, IndexVersion, MetadataRecord, Partition, Payload, RecordIndexEntry, StatValue, key,
 };
-use hudini_table::metadata::{MetadataTable, OfFiles};
-use hudini_table::options::Options;
-use hudini_table::scan::{Explanation, Scan, ScanRequest};
-use hudini_table::view::PARTITION_FILE;
-use hudini_table::{ErrorKind, Table, inspect, metadata};
+use hudini_table::metadata::OfFiles;
+use hudini_table::{ErrorKind, inspect, metadata};
+use support::lake::{FIRST, Lake, base, block, deletes, files, hfile_of, located, partitions, stats, time};
 use support::{Place, World};
-
-const DATA: &str = r#"{"type":"record","name":"t","fields":[{"name":"id","type":"string"}]}"#;
-/// The first commit of a metadata table.
-const FIRST: &str = "00000000000000000";
-
-/// A table and its metadata table.
-struct Lake {
-    world: World,
-}
-
-fn time(n: u32) -> String {
-    format!("20261121{:09}", n * 1000)
-}
-
-fn base(id: &str, n: u32) -> String {
-    format!("{id}_0-1-0_{}.parquet", time(n))
-}
-
-impl Lake {
-    fn new(partitions: &str) -> Self {
-        let lake = Self { world: World::new(Place::Memory) };
-        lake.world.put(
-            ".hoodie/hoodie.properties",
-            format!(
-                "hoodie.table.name=t\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n\
-                 hoodie.table.type=MERGE_ON_READ\nhoodie.record.merge.mode=COMMIT_TIME_ORDERING\n\
-                 hoodie.table.partition.fields=p\nhoodie.table.metadata.partitions={partitions}\n"
-            )
-            .as_bytes(),
-        );
-        lake.world.put(
-            ".hoodie/metadata/.hoodie/hoodie.properties",
-            b"hoodie.table.name=t_metadata\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n\
-              hoodie.table.type=MERGE_ON_READ\nhoodie.table.base.file.format=HFILE\n",
-        );
-        lake
-    }
-
-    /// With a list of files that was begun at that time.
-    fn listed(begun: u32, files: &[MetadataRecord]) -> Self {
-        let lake = Self::new("files");
-        lake.base(&Partition::Files, 0, FIRST, files);
-        lake.metadata_commit(FIRST, begun);
-        lake
-    }
-
-    fn table(&self) -> Table {
-        self.world.table()
-    }
-
-    fn put_commit(&self, dir: &str, requested: &str, completed: u32, metadata: &CommitMetadata) {
-        for state in ["deltacommit.requested", "deltacommit.inflight"] {
-            self.world.put(&format!("{dir}/{requested}.{state}"), b"");
-        }
-        let name = format!("{dir}/{requested}_{}.deltacommit", time(completed));
-        self.world.put(&name, &metadata.encode().unwrap());
-    }
-
-    fn metadata_commit(&self, requested: &str, completed: u32) {
-        let schema = Some(BTreeMap::from([(SCHEMA_KEY.to_owned(), SCHEMA_V9.to_owned())]));
-        let metadata = CommitMetadata {
-            partition_to_write_stats: Some(BTreeMap::new()),
-            extra_metadata: schema,
-            ..CommitMetadata::default()
-        };
-        self.put_commit(".hoodie/metadata/.hoodie/timeline", requested, completed, &metadata);
-    }
-
-    /// A write of files, which are put there as well.
-    fn commit(&self, n: u32, files: &[(&str, String)]) {
-        let mut stats: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
-        for (partition, name) in files {
-            self.world.put(&format!("{partition}/{name}"), b"1");
-            let stat = WriteStat { path: Some(format!("{partition}/{name}")), ..WriteStat::zeroed() };
-            stats.entry((*partition).to_owned()).or_default().push(stat);
-            let _ = self.world.store.create(&format!("{partition}/{PARTITION_FILE}"), b"").unwrap();
-        }
-        let metadata = CommitMetadata {
-            partition_to_write_stats: Some(stats),
-            extra_metadata: Some(BTreeMap::from([(SCHEMA_KEY.to_owned(), DATA.to_owned())])),
-            ..CommitMetadata::default()
-        };
-        self.put_commit(".hoodie/timeline", &time(n), n + 5, &metadata);
-    }
-
-    fn begin(&self, n: u32) {
-        self.world.put(&format!(".hoodie/timeline/{}.deltacommit.requested", time(n)), b"");
-        self.world.put(&format!(".hoodie/timeline/{}.deltacommit.inflight", time(n)), b"");
-    }
-
-    fn base(&self, partition: &Partition, group: u32, instant: &str, records: &[MetadataRecord]) {
-        let name = format!("{}_0-0-0_{instant}.hfile", partition.file_id(group));
-        self.world.put(&format!(".hoodie/metadata/{partition}/{name}"), &hfile_of(records));
-    }
-
-    fn log(&self, partition: &Partition, group: u32, instant: &str, blocks: &[Vec<u8>]) {
-        let name = format!(".{}_{instant}.log.1_0-0-0", partition.file_id(group));
-        self.world.put(&format!(".hoodie/metadata/{partition}/{name}"), &blocks.concat());
-    }
-
-    /// What a write of the table adds to the list of files.
-    fn log_files(&self, n: u32, records: &[MetadataRecord]) {
-        self.log(&Partition::Files, 0, &time(n), &[block(&time(n), records)]);
-    }
-
-    /// The same, committed.
-    fn add_files(&self, n: u32, records: &[MetadataRecord]) {
-        self.log_files(n, records);
-        self.metadata_commit(&time(n), n + 4);
-    }
-
-    /// Records of an index, each in the group that its key belongs to; some of them in logs.
-    fn index(&self, partition: &Partition, version: IndexVersion, groups: u32, records: &[MetadataRecord]) {
-        for group in 0..groups {
-            let of_group = |r: &&MetadataRecord| partition.file_group(version, &r.key, groups).unwrap() == group;
-            let records: Vec<_> = records.iter().filter(of_group).cloned().collect();
-            let (first, second) = records.split_at(records.len() / 2);
-            self.log(partition, group, FIRST, &[block(FIRST, second), deletes(FIRST, &[])]);
-            if !first.is_empty() {
-                self.base(partition, group, FIRST, first);
-            }
-        }
-    }
-
-    fn explain(&self, options: &[(&str, &str)]) -> Explanation {
-        let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let table = Table { options: Options::parse(options).unwrap(), ..self.table() };
-        Scan::plan(&table, ScanRequest::default()).unwrap().explain().unwrap()
-    }
-
-    /// Files that a read would read, and where it knows them from; the warning is for the test to look at.
-    fn seen(&self) -> (Vec<String>, &'static str, Vec<String>) {
-        let slices = inspect::slices(&self.table(), None, None).unwrap();
-        let files = slices.iter().flat_map(|s| s.base.iter().chain(&s.logs).map(|file| s.path(file)));
-        let explained = self.explain(&[]);
-        (files.collect(), explained.listing, explained.warnings)
-    }
-
-    /// Those files, which must come from the metadata table.
-    #[track_caller]
-    fn seen_by_metadata(&self) -> Vec<String> {
-        let (files, listing, warnings) = self.seen();
-        assert_eq!((listing, warnings), ("metadata table", Vec::new()));
-        files
-    }
-
-    /// Those files, which must come from storage, and why.
-    #[track_caller]
-    fn seen_on_storage(&self) -> (Vec<String>, String) {
-        let (files, listing, warnings) = self.seen();
-        assert_eq!((listing, warnings.len()), ("storage", 1), "{warnings:?}");
-        (files, warnings[0].clone())
-    }
-
-    fn metadata(&self) -> MetadataTable {
-        let table = self.table();
-        let (config, timeline) = (table.config().unwrap(), table.timeline().unwrap());
-        MetadataTable::open(&table.storage, &config, &timeline).unwrap().unwrap()
-    }
-
-    /// The keys of all records of a partition.
-    fn keys(&self, partition: &str) -> hudini_table::Result<Vec<String>> {
-        let found = metadata::rows(&self.table(), Some(partition))?;
-        let mut keys = Vec::new();
-        for batch in found.rows {
-            let batch = batch?;
-            keys.extend(batch.column_by_name("key").unwrap().as_string::<i32>().iter().flatten().map(str::to_owned));
-        }
-        Ok(keys)
-    }
-}
-
-fn hfile_of(records: &[MetadataRecord]) -> Vec<u8> {
-    let schema = RecordSchema::parse(SCHEMA_V9).unwrap();
-    let mut writer = hfile::Writer::new(hfile::Options::default()).unwrap();
-    writer.info(info::SCHEMA, SCHEMA_V9);
-    let mut records: Vec<_> = records.iter().collect();
-    records.sort_by(|a, b| a.key.cmp(&b.key));
-    for record in records {
-        writer.put(record.key.as_bytes(), &record.encode(&schema).unwrap()).unwrap();
-    }
-    writer.finish().unwrap()
-}
-
-fn block(instant: &str, records: &[MetadataRecord]) -> Vec<u8> {
-    let headers = [(HeaderKey::InstantTime, instant), (HeaderKey::Schema, SCHEMA_V9)];
-    encode_block(BlockKind::HfileData, &headers, &hfile_of(records)).unwrap()
-}
-
-fn deletes(instant: &str, keys: &[&str]) -> Vec<u8> {
-    let record =
-        |key: &&str| DeleteRecord { key: Some((*key).to_owned()), partition: None, ordering: OrderingValue::Int(0) };
-    encode_deletes(&[(HeaderKey::InstantTime, instant)], &keys.iter().map(record).collect::<Vec<_>>()).unwrap()
-}
-
-/// The list of partitions; one that starts with `-` is deleted.
-fn partitions(names: &[&str]) -> MetadataRecord {
-    let entry = |name: &&str| match name.strip_prefix('-') {
-        Some(deleted) => (deleted.to_owned(), FileEntry::deleted()),
-        None => ((*name).to_owned(), FileEntry::new(0)),
-    };
-    MetadataRecord::new(key::ALL_PARTITIONS, Payload::Partitions(names.iter().map(entry).collect()))
-}
-
-/// Files of a partition; one that starts with `-` is deleted.
-fn files(partition: &str, names: &[&str]) -> MetadataRecord {
-    let entry = |name: &&str| match name.strip_prefix('-') {
-        Some(deleted) => (deleted.to_owned(), FileEntry::deleted()),
-        None => ((*name).to_owned(), FileEntry::new(1)),
-    };
-    MetadataRecord::new(partition, Payload::Files(names.iter().map(entry).collect()))
-}
 
 #[test]
 fn a_read_lists_by_the_metadata_table_unless_it_is_told_not_to() {
@@ -430,19 +209,6 @@ fn logs_of_version_6_that_were_rolled_back_have_the_size_that_storage_tells() {
     assert_eq!(seen, [(log("0-2-0"), 19)]);
 }
 
-fn stats(column: &str, file: &str, min: i32, max: i32) -> ColumnStats {
-    ColumnStats {
-        file_name: Some(file.to_owned()),
-        column_name: Some(column.to_owned()),
-        min_value: Some(StatValue::Int(min)),
-        max_value: Some(StatValue::Int(max)),
-        value_count: Some(10),
-        null_count: Some(1),
-        value_type: Some(ValueType { ordinal: 3, additional: None }),
-        ..ColumnStats::default()
-    }
-}
-
 #[test]
 fn column_statistics_are_found_by_column_partition_and_file() {
     let lake = Lake::new("files,column_stats");
@@ -471,7 +237,10 @@ fn column_statistics_are_found_by_column_partition_and_file() {
     assert_eq!(found(&["v", "w"], OfFiles::In(&["x".to_owned()])), ["v f1", "v f2", "w f1"]);
     let these =
         [("x".to_owned(), "f2".to_owned()), ("y".to_owned(), "f3".to_owned()), ("y".to_owned(), "f9".to_owned())];
-    assert_eq!(found(&["v", "w"], OfFiles::These(&these)), ["v f2", "v f3"]);
+    let columns = ["v", "w"].map(str::to_owned);
+    let of_these = metadata.column_stats_of(&columns, &these).unwrap();
+    let of_these: Vec<_> = of_these.into_iter().map(|(file, stats)| (file, stats.len())).collect();
+    assert_eq!(of_these, [(these[0].clone(), 1), (these[1].clone(), 1)]);
     assert_eq!(found(&["nope"], OfFiles::All), [""; 0]);
     let error = metadata.partition_stats(&["v".to_owned()], &["x".to_owned()]).unwrap_err();
     assert!(error.to_string().contains("no index partition_stats"), "{error}");
@@ -506,12 +275,6 @@ fn statistics_of_partitions_widen_and_bloom_filters_are_those_of_files() {
     let filters = metadata.bloom_filters(&[file.clone(), ("x".to_owned(), "f2".to_owned())]).unwrap();
     assert_eq!(filters.len(), 1);
     assert!(filters[&file].contains("k"));
-}
-
-fn located(key: &str, partition: &str) -> MetadataRecord {
-    let file_id = FileId::parse("0921720f-38af-4dfb-a91d-75ee0f63f035-0");
-    let entry = RecordIndexEntry { partition: partition.to_owned(), file_id, instant_millis: 0, position: None };
-    MetadataRecord::new(key, Payload::RecordIndex(entry))
 }
 
 #[test]

@@ -36,9 +36,12 @@ fn may_hold_a_key<R: ChunkReader + 'static>(file: &ParquetFile<R>, predicate: &P
     let text = |key: &str| pairs?.iter().find(|pair| pair.key == key)?.value.as_deref();
     let (Some(kind), Some(filter)) = (text(BLOOM_TYPE_FOOTER), text(BLOOM_FILTER_FOOTER)) else { return true };
     let Ok(filter) = BloomKind::parse(kind).and_then(|kind| BloomFilter::from_text(kind, filter)) else { return true };
-    // The empty key is in no filter.
-    let held = |key: &str| key.is_empty() || filter.contains(key);
-    keys.as_string_opt::<i32>().is_none_or(|keys| keys.iter().flatten().any(held))
+    keys.as_string_opt::<i32>().is_none_or(|keys| holds_any(&filter, keys.iter().flatten()))
+}
+
+/// Whether a file with that filter may hold one of some record keys. The empty key is in no filter.
+pub(crate) fn holds_any<'k>(filter: &BloomFilter, mut keys: impl Iterator<Item = &'k str>) -> bool {
+    keys.any(|key| key.is_empty() || filter.contains(key))
 }
 
 /// What is known of a column in each row group. Values that are changed on the way into the table's type are not asked.

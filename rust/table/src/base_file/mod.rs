@@ -1,6 +1,6 @@
 //! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
 
-mod groups;
+pub(crate) mod groups;
 mod parquet_schema;
 mod read;
 mod write;

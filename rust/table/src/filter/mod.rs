@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Date32Array, RecordBatch};
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Schema};
 use arrow_select::filter::filter_record_batch;
 
 use self::expr::Expr;
@@ -95,6 +95,11 @@ pub(crate) fn exact_date(text: &str) -> Option<ArrayRef> {
     let whole = text.len() == "2024-01-02".len() && dashes(4) && dashes(7);
     let days = calendar::date(text).filter(|_| whole)?;
     Some(Arc::new(Date32Array::from(vec![days])))
+}
+
+/// A number as a value of a type of decimals; `None` if the type does not have it.
+pub(crate) fn exact_decimal(unscaled: i128, scale: i8, kind: &DataType) -> Option<ArrayRef> {
+    matches!(kind, DataType::Decimal128(..)).then(|| types::fit_number(unscaled, scale, kind))?
 }
 
 /// What is wrong with a filter, and at which byte of its text.

@@ -27,6 +27,24 @@ pub struct Stats {
     pub rows: Option<u64>,
 }
 
+impl Stats {
+    /// Of these rows and others together.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        let bound = |one: Option<ArrayRef>, other: Option<ArrayRef>, is_out: fn(&ArrayRef, &ArrayRef) -> bool| {
+            let (one, other) = one.zip(other).filter(|(one, other)| one.data_type() == other.data_type())?;
+            Some(if is_out(&one, &other) { one } else { other })
+        };
+        let sum = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+        Self {
+            min: bound(self.min, others.min, |one, other| holds(Op::LessEqual, one, other)),
+            max: bound(self.max, others.max, |one, other| holds(Op::GreaterEqual, one, other)),
+            nulls: sum(self.nulls, others.nulls),
+            rows: sum(self.rows, others.rows),
+        }
+    }
+}
+
 /// Statistics of some rows: those of a partition, a file, a row group.
 pub trait ColumnStats {
     /// By the column's name in the table, with dots into structs.

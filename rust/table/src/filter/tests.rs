@@ -492,6 +492,26 @@ proptest! {
         }
     }
 
+    /// A row that is merged of two versions has each of its values from one of them.
+    #[test]
+    fn statistics_of_two_files_hide_no_row_that_is_merged_of_both(
+        one in row(),
+        others in prop::collection::vec(row(), 1..4),
+        filter in condition(),
+        masks in (0_u8..16, 0_u8..16),
+    ) {
+        let merged: Vec<Row> = others.iter().flat_map(|other| [
+            (one.0, other.1, one.2.clone()), (other.0, one.1, one.2.clone()), (other.0, other.1, one.2.clone()), other.clone(),
+        ]).collect();
+        let (one, others, merged) = (batch(&[one]), batch(&others), batch(&merged));
+        let both = stats_of(&one, masks.0).0.into_iter().zip(stats_of(&others, masks.1).0);
+        let both = Known(both.map(|((name, one), (_, other))| (name, one.and(other))).collect());
+        let predicate = Predicate::new(&filter, merged.schema_ref()).unwrap();
+        if predicate.select(&merged).unwrap().num_rows() > 0 {
+            prop_assert!(predicate.may_match(&both), "{filter}");
+        }
+    }
+
     /// A row matches, or does not, or neither: never both a condition and its opposite.
     #[test]
     fn opposites_share_no_row(rows in prop::collection::vec(row(), 1..6), filter in condition()) {

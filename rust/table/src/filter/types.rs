@@ -204,7 +204,7 @@ fn exact(value: &ArrayRef) -> Option<(i128, i8)> {
     })
 }
 
-fn fit_number(unscaled: i128, scale: i8, to: &DataType) -> Option<ArrayRef> {
+pub(super) fn fit_number(unscaled: i128, scale: i8, to: &DataType) -> Option<ArrayRef> {
     Some(match to {
         DataType::Int32 => Arc::new(Int32Array::from(vec![i32::try_from(rescale(unscaled, scale, 0)?).ok()?])),
         DataType::Int64 => Arc::new(Int64Array::from(vec![i64::try_from(rescale(unscaled, scale, 0)?).ok()?])),

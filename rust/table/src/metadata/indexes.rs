@@ -18,9 +18,10 @@ pub enum OfFiles<'a> {
     All,
     /// Those of some partitions, by path.
     In(&'a [String]),
-    /// Some files: partition path and name.
-    These(&'a [(String, String)]),
 }
+
+/// Of a file: partition path and name.
+pub type InPartition = (String, String);
 
 /// A value that a secondary index has, and the key of a record that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,28 @@ impl MetadataTable {
     /// Statistics of some columns, for each file that has them.
     pub fn column_stats(&self, columns: &[String], of: OfFiles<'_>) -> Result<Vec<ColumnStats>> {
         self.stats_of_files(&Partition::ColumnStats, columns, of)
+    }
+
+    /// Statistics of some columns in some files. A file may have those of some columns alone.
+    pub fn column_stats_of(
+        &self,
+        columns: &[String],
+        files: &[InPartition],
+    ) -> Result<BTreeMap<InPartition, Vec<ColumnStats>>> {
+        let partition = Partition::ColumnStats;
+        let key_of = |column: &str, (path, name): &InPartition| key::column_stats(column, path, name);
+        let keys = columns.iter().flat_map(|column| files.iter().map(move |file| key_of(column, file)));
+        let mut found = self.get(self.there(&partition)?, keys, None)?;
+        let mut stats: BTreeMap<InPartition, Vec<ColumnStats>> = BTreeMap::new();
+        for (column, file) in columns.iter().flat_map(|column| files.iter().map(move |file| (column, file))) {
+            for record in found.remove(&key_of(column, file)).unwrap_or_default() {
+                let Payload::ColumnStats(of_column) = record.payload else {
+                    return Err(self.misfiled(&partition, &record));
+                };
+                stats.entry(file.clone()).or_default().push(*of_column);
+            }
+        }
+        Ok(stats)
     }
 
     /// Statistics of what an expression makes of a column, for each file that has them. The index is named without
@@ -52,10 +75,6 @@ impl MetadataTable {
         let records = match of {
             OfFiles::All => self.with_prefixes(self.there(partition)?, prefixes(None))?,
             OfFiles::In(paths) => self.with_prefixes(self.there(partition)?, prefixes(Some(paths)))?,
-            OfFiles::These(files) => {
-                let keys = columns.iter().flat_map(|c| files.iter().map(|(path, f)| key::column_stats(c, path, f)));
-                self.get(self.there(partition)?, keys, None)?.into_values().flatten().collect()
-            }
         };
         // An expression index has statistics of whole partitions as well.
         let of_files = |record: MetadataRecord| match record.payload {
@@ -79,9 +98,9 @@ impl MetadataTable {
     }
 
     /// The bloom filters of some base files, by partition path and name.
-    pub fn bloom_filters(&self, files: &[(String, String)]) -> Result<BTreeMap<(String, String), BloomFilter>> {
+    pub fn bloom_filters(&self, files: &[InPartition]) -> Result<BTreeMap<InPartition, BloomFilter>> {
         let partition = Partition::BloomFilters;
-        let key_of = |(path, name): &(String, String)| key::bloom_filter(path, name);
+        let key_of = |(path, name): &InPartition| key::bloom_filter(path, name);
         let found = self.get(self.there(&partition)?, files.iter().map(key_of), None)?;
         let mut filters = BTreeMap::new();
         for file in files {

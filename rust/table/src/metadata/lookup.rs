@@ -56,6 +56,11 @@ impl MetadataTable {
         Ok(Groups { partition: partition.clone(), version, slices })
     }
 
+    /// Whether the record index is kept for each partition of the table apart: then a key may be in several.
+    pub fn locates_by_partition(&self) -> Result<bool> {
+        Ok(self.groups(&Partition::RecordIndex)?.slices.keys().any(Option::is_some))
+    }
+
     fn odd(&self, partition: &str, what: &str) -> Error {
         let message = format!("the partition {partition} of the metadata table has {what}");
         Error::corrupt(message).at_path(format!("{}/{partition}", self.storage.root()))

@@ -18,6 +18,7 @@ mod indexes;
 mod lookup;
 mod rows;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hudini_format::instant::{Action, Layout};
@@ -31,7 +32,7 @@ use crate::timeline::{Snapshot, Timeline, Until};
 use crate::{Error, Result};
 
 pub use files::ListedFiles;
-pub use indexes::{OfFiles, SecondaryEntry};
+pub use indexes::{InPartition, OfFiles, SecondaryEntry};
 pub use rows::{MetadataRows, rows};
 
 /// Below the table.
@@ -55,6 +56,8 @@ pub struct MetadataTable {
     definitions_path: String,
     /// Whether the table's logs may be longer than is said of them.
     logs_grow: bool,
+    /// Whether something has completed here that the table's timeline does not show as completed.
+    is_ahead: bool,
 }
 
 impl MetadataTable {
@@ -80,9 +83,11 @@ impl MetadataTable {
         }
         let logs_grow = timeline.layout == Layout::One;
         let counted = counted(&snapshot, &own, timeline);
+        let is_ahead = is_ahead(&own, timeline);
         let definitions_path = definitions_path(table).to_owned();
         let table = Arc::clone(storage);
-        Ok(Some(Self { table, storage: folder, config, partitions, snapshot, counted, definitions_path, logs_grow }))
+        let storage = folder;
+        Ok(Some(Self { table, storage, config, partitions, snapshot, counted, definitions_path, logs_grow, is_ahead }))
     }
 
     /// The names of the partitions that readers may use.
@@ -92,6 +97,19 @@ impl MetadataTable {
 
     pub fn has(&self, partition: &Partition) -> bool {
         self.partitions.contains(&partition.to_string())
+    }
+
+    /// Whether readers are still told to use a partition. Who gives it up says so first, and then deletes it file by file:
+    /// so what was read before this is asked was all there.
+    pub fn still_has(&self, partition: &Partition) -> Result<bool> {
+        let now = TableConfig::load(self.table.as_ref())?;
+        Ok(partitions(&now).contains(&partition.to_string()))
+    }
+
+    /// Whether this may be the state of the table in the future: something has completed here that had not on the table's
+    /// timeline when it was read, or that was taken back there.
+    pub fn is_ahead(&self) -> bool {
+        self.is_ahead
     }
 
     /// What the indexes are about.
@@ -123,6 +141,24 @@ impl MetadataTable {
         schema
             .ok_or_else(|| Error::corrupt("no commit of the metadata table has a schema").at_path(self.storage.root()))
     }
+}
+
+/// Times of initial commits start so: they are of no action of the table.
+const INITIAL: &str = "00000000000000";
+/// Digits of an instant. Version 6 puts more behind it, for what kind of action of the metadata table it is.
+const INSTANT_DIGITS: usize = 17;
+
+fn is_ahead(own: &Timeline, table: &Timeline) -> bool {
+    let completed: BTreeSet<&str> = table.completed().map(|instant| instant.requested.as_str()).collect();
+    let start = table.instants.iter().find(|instant| instant.action.writes_data()).map(|instant| &instant.requested);
+    let is_known = |requested: &str| {
+        let of_table = requested.get(..INSTANT_DIGITS).unwrap_or(requested);
+        of_table.starts_with(INITIAL)
+            || completed.contains(of_table)
+            || start.is_some_and(|start| of_table < start.as_str())
+    };
+    let mut writes = own.completed().filter(|instant| instant.action == Action::DeltaCommit);
+    writes.any(|instant| !is_known(&instant.requested))
 }
 
 /// The table version from which on indexes have versions other than the first.

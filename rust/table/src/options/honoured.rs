@@ -203,6 +203,11 @@ options! {
     values BOOLEAN, values::boolean;
     help "Whether a read asks the metadata table, if there is one, for the table's files, instead of listing directories. The rows are the same. No write keeps the metadata table, and one that is told to is refused.";
 
+    DATA_SKIPPING: bool = "hoodie.enable.data.skipping";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a read with a filter asks the indexes of the metadata table which files it can leave out. The rows are the same. Without the metadata table there are none to ask.";
+
     // hudini's own.
     UNSUPPORTED: Unsupported = "hudini.unsupported";
     default "error";

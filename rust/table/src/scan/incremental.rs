@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use hudini_format::action::CommitMetadata;
 use hudini_format::name::{BaseFileName, LogFileName};
 
+use super::pin::Candidates;
 use crate::config::TableConfig;
 use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{Instant, Snapshot, Timeline, Until};
-use crate::view::{FileSlice, Listing, Partitions, Source};
+use crate::view::{FileSlice, Listing, Partitions};
 use crate::{Error, ErrorKind, Result};
 
 /// A range of completion times; of requested times in table version 6, which has no others.
@@ -45,16 +46,7 @@ impl Window {
 }
 
 /// What of a range is to be read.
-pub(super) struct Ranged {
-    pub(super) snapshot: Snapshot,
-    pub(super) slices: Vec<FileSlice>,
-    /// Its writes, by requested time.
-    pub(super) commits: BTreeSet<String>,
-    pub(super) listing: Source,
-    pub(super) warning: Option<String>,
-}
-
-pub(super) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Result<Ranged> {
+pub(super) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Result<(Snapshot, Candidates)> {
     let storage = table.storage.as_ref();
     let timeline = window.timeline(storage, config)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
@@ -65,9 +57,10 @@ pub(super) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Resul
     }
     let partitions: Vec<String> = touched.groups.keys().cloned().collect();
     let mut listed = Listing::of(table, config, &timeline, Partitions::These(&partitions))?;
-    let (listing, warning) = (listed.source, listed.warning.take());
+    let (metadata, warning) = (listed.metadata.take(), listed.warning.take());
     let slices = touched.slices(listed.slices(storage, config, &snapshot)?, &snapshot)?;
-    Ok(Ranged { snapshot, slices, commits: touched.commits, listing, warning })
+    let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warning, newest: false };
+    Ok((snapshot, candidates))
 }
 
 /// What the writes of a range wrote.

@@ -8,11 +8,12 @@ mod changes;
 mod incremental;
 mod moment;
 mod parallel;
+mod pin;
 mod prune;
 mod shape;
+mod skip;
 mod split;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,19 +24,17 @@ use crate::config::TableConfig;
 use crate::merge::MergeRule;
 use crate::options::{self, MergeMode, MergeType, QueryType};
 use crate::table::Table;
-use crate::timeline::{Snapshot, Timeline, Until};
-use crate::view::{self, FileSlice, Listing, Partitions};
-use crate::{Error, ErrorKind, Result};
+use crate::view::FileSlice;
+use crate::{Error, Result};
 
 use bootstrap::Sources;
-use incremental::Ranged;
-use prune::Choice;
+use pin::{Found, Pinned, pin};
 use shape::RowShape;
 use split::Reading;
 
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
-pub use prune::Pruned;
+pub use prune::{Evidence, Pruned};
 pub use split::{RowSplit, Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
@@ -84,39 +83,6 @@ pub struct Scan {
     pinned: Arc<Pinned>,
     reading: Arc<Reading>,
     schema: SchemaRef,
-}
-
-/// What of a state of the table a scan reads.
-#[derive(Debug)]
-struct Pinned {
-    found: Found,
-    pruned: Pruned,
-    listing: view::Source,
-    /// What the caller should know of how the files were found.
-    warning: Option<String>,
-}
-
-/// Listed once: files that vanish later are missed, not overlooked.
-#[derive(Debug)]
-enum Found {
-    Rows {
-        slices: Vec<FileSlice>,
-        /// The rows of only these commits, by requested time.
-        commits: Option<BTreeSet<String>>,
-    },
-    Changes {
-        images: Images,
-        parts: Vec<changes::Part>,
-    },
-}
-
-impl Found {
-    fn slices(&self) -> Vec<&FileSlice> {
-        match self {
-            Self::Rows { slices, .. } => slices.iter().collect(),
-            Self::Changes { parts, .. } => parts.iter().flat_map(changes::Part::slices).collect(),
-        }
-    }
 }
 
 /// What a scan is going to do.
@@ -248,7 +214,7 @@ impl Scan {
             filter: self.request.filter.clone(),
             pruned: self.pinned.pruned.clone(),
             options_without_effect: self.table.options.without_effect().to_vec(),
-            warnings: self.table.options.warnings().iter().chain(&self.pinned.warning).cloned().collect(),
+            warnings: self.table.options.warnings().iter().chain(&self.pinned.warnings).cloned().collect(),
         })
     }
 }
@@ -259,52 +225,6 @@ pub(crate) fn slices(table: &Table, as_of: Option<&str>) -> Result<Vec<FileSlice
     let config = table.config()?;
     let (_, pinned) = pin(table, &config, &RowShape::of(&config)?, &request)?;
     Ok(pinned.found.slices().into_iter().cloned().collect())
-}
-
-fn pin(table: &Table, config: &TableConfig, shape: &RowShape, request: &ScanRequest) -> Result<(Snapshot, Pinned)> {
-    let storage = table.storage.as_ref();
-    let moment = |text: &str| moment::parse(text, zone_of(table, config));
-    let as_of = request.as_of.as_deref().map(moment).transpose()?;
-    let choice = |snapshot: &Snapshot| {
-        Choice::new(storage, config, shape, &shape.shown(snapshot, true)?, request.filter.as_deref()).map(RefCell::new)
-    };
-    if request.changes.is_some() && (request.window.is_none() || request.columns.is_some() || request.filter.is_some())
-    {
-        return Err(Error::option("changes are of a range of time, and of whole rows"));
-    }
-    if let Some(Window { start, end }) = &request.window {
-        if as_of.is_some() || request.mode != QueryType::Snapshot {
-            return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
-        }
-        let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
-        let window = Window { start: start?, end: end? };
-        if let Some(images) = request.changes {
-            let (snapshot, parts) = changes::pin(storage, config, &window)?;
-            let found = Found::Changes { images, parts };
-            let pinned = Pinned { found, pruned: Pruned::default(), listing: view::Source::Storage, warning: None };
-            return Ok((snapshot, pinned));
-        }
-        let Ranged { snapshot, mut slices, commits, listing, warning } = incremental::pin(table, config, &window)?;
-        let mut choice = choice(&snapshot)?.into_inner();
-        slices.retain(|slice| choice.wants(slice));
-        let found = Found::Rows { slices, commits: Some(commits) };
-        return Ok((snapshot, Pinned { found, pruned: choice.pruned(), listing, warning }));
-    }
-    let timeline = timeline_back_to(table, config, as_of.as_deref())?;
-    let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
-    let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
-    let choice = choice(&snapshot)?;
-    let wanted = |partition: &str| choice.borrow_mut().wants_partition(partition);
-    let mut listed = Listing::of(table, config, &timeline, Partitions::Where(&wanted))?;
-    let (listing, warning) = (listed.source, listed.warning.take());
-    let mut slices = listed.slices(storage, config, &snapshot)?;
-    let mut choice = choice.into_inner();
-    slices.retain(|slice| choice.wants(slice));
-    if request.mode == QueryType::ReadOptimized {
-        slices.retain(|slice| slice.base.is_some());
-        slices.iter_mut().for_each(|slice| slice.logs.clear());
-    }
-    Ok((snapshot, Pinned { found: Found::Rows { slices, commits: None }, pruned: choice.pruned(), listing, warning }))
 }
 
 /// Neighbours together, up to a number of bytes; without one, each alone.
@@ -323,30 +243,6 @@ fn gathered<T: Clone>(parts: &[T], bytes_of: impl Fn(&T) -> u64, target: Option<
         filled += bytes;
     }
     gathered
-}
-
-/// The active timeline, or with the history if that is asked for. Time travel before the first commit is a mistake, not an
-/// empty table.
-fn timeline_back_to(table: &Table, config: &TableConfig, as_of: Option<&str>) -> Result<Timeline> {
-    let storage = table.storage.as_ref();
-    let timeline = Timeline::load(storage, config)?;
-    let Some(as_of) = as_of else { return Ok(timeline) };
-    let reaches = |timeline: &Timeline| timeline.commits().next().is_none_or(|first| first.requested.as_str() <= as_of);
-    if reaches(&timeline) {
-        return Ok(timeline);
-    }
-    let timeline = timeline.with_history(storage, config)?;
-    if reaches(&timeline) {
-        return Ok(timeline);
-    }
-    Err(Error::new(ErrorKind::InstantNotFound, format!("the table has no commit at or before {as_of}"))
-        .at_instant(as_of))
-}
-
-/// How far the zone of the table's instants lies east of UTC at a moment.
-fn zone_of(table: &Table, config: &TableConfig) -> impl Fn(i64) -> i64 {
-    let (clock, utc) = (Arc::clone(&table.context.clock), config.utc());
-    move |epoch_ms| if utc { 0 } else { clock.local_offset_ms(epoch_ms) }
 }
 
 fn rule(table: &Table, config: &TableConfig) -> Result<MergeRule> {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::take::take;
 use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, bucket_of_file_id, bucket_of_key};
@@ -20,16 +20,57 @@ use crate::filter::{ColumnStats, Predicate, Stats, exact_date};
 use crate::storage::Storage;
 use crate::view::FileSlice;
 
-/// Keys that are looked up by their buckets; of more, hardly a bucket would be left out.
-const MOST_KEYS: usize = 1024;
+/// Keys that are looked up one by one; of more, hardly a bucket or a file would be left out.
+pub(super) const MOST_KEYS: usize = 1024;
 
 /// How much a filter made it unnecessary to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// By their paths.
     pub partitions: usize,
-    /// In other partitions, by the buckets of their keys.
+    /// In other partitions.
     pub slices: usize,
+    /// What told so, and of how many of them.
+    pub by: BTreeMap<Evidence, usize>,
+}
+
+/// What tells that something need not be read. The first two tell of partitions, the others of slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    Paths,
+    PartitionStats,
+    Buckets,
+    RecordIndex,
+    SecondaryIndex,
+    ColumnStats,
+    BloomFilters,
+}
+
+impl Evidence {
+    /// As `explain()` says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paths => "paths",
+            Self::PartitionStats => "partition_stats",
+            Self::Buckets => "buckets",
+            Self::RecordIndex => "record_index",
+            Self::SecondaryIndex => "secondary_index",
+            Self::ColumnStats => "column_stats",
+            Self::BloomFilters => "bloom_filters",
+        }
+    }
+}
+
+impl Pruned {
+    pub(super) fn add(&mut self, by: Evidence, count: usize) {
+        if count == 0 {
+            return;
+        }
+        match by {
+            Evidence::Paths | Evidence::PartitionStats => self.partitions += count,
+            _ => self.slices += count,
+        }
+        *self.by.entry(by).or_default() += count;
+    }
 }
 
 /// What a filter wants of a table.
@@ -104,7 +145,28 @@ impl Choice {
     }
 
     pub(super) fn pruned(&self) -> Pruned {
-        Pruned { partitions: self.dropped.len(), slices: self.slices }
+        let mut pruned = Pruned::default();
+        pruned.add(Evidence::Paths, self.dropped.len());
+        pruned.add(Evidence::Buckets, self.slices);
+        pruned
+    }
+
+    pub(super) fn predicate(&self) -> Option<&Predicate> {
+        self.predicate.as_ref()
+    }
+
+    /// The record keys of all rows that the filter can mean, as an index has them; `None` if those are not certain.
+    pub(super) fn record_keys(&self, columns: &Schema) -> Result<Option<BTreeSet<String>>> {
+        let Some(predicate) = &self.predicate else { return Ok(None) };
+        let keys = match predicate.values_of(meta::RECORD_KEY) {
+            Some(keys) => Some(keys),
+            None => match self.paths.as_ref().filter(|paths| is_plain(paths, columns)) {
+                Some(paths) => wanted_keys(predicate, paths, columns)?,
+                None => None,
+            },
+        };
+        let keys = keys.as_ref().and_then(|keys| keys.as_string_opt::<i32>()).filter(|keys| keys.len() <= MOST_KEYS);
+        Ok(keys.map(|keys| keys.iter().flatten().map(str::to_owned).collect()))
     }
 
     /// What the path of a partition says about the columns of its rows.
@@ -227,6 +289,18 @@ fn wanted_keys(predicate: &Predicate, generator: &KeyConfig, columns: &Schema) -
     let rows = RecordBatch::try_new(Arc::new(Schema::new(schema.collect::<Vec<_>>())), combined)?;
     // What cannot be a key has no row, but that is not for here to say.
     Ok(generator.record_keys(&rows).ok().map(|keys| Arc::new(keys) as ArrayRef))
+}
+
+/// Whether a record key is the text of one field, whichever release wrote it: of other fields than texts and whole numbers
+/// the ways of writing differ.
+fn is_plain(keys: &KeyConfig, columns: &Schema) -> bool {
+    let kind = |field: &String| columns.field_with_name(field).ok().map(|field| field.data_type().clone());
+    matches!(keys.generator, Generator::Simple | Generator::NonPartition)
+        && keys.key_fields.len() == 1
+        && keys
+            .key_fields
+            .iter()
+            .all(|field| matches!(kind(field), Some(DataType::Utf8 | DataType::Int32 | DataType::Int64)))
 }
 
 /// Whether equal values have equal texts in keys: of numbers with a point that is not so.

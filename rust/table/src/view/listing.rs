@@ -25,6 +25,11 @@ pub enum Source {
 }
 
 impl Source {
+    /// Of a list that was made with that metadata table, or without one.
+    pub fn of(metadata: Option<&MetadataTable>) -> Self {
+        if metadata.is_some() { Self::MetadataTable } else { Self::Storage }
+    }
+
     /// As `explain()` says it.
     pub fn name(self) -> &'static str {
         match self {
@@ -49,7 +54,8 @@ pub enum Partitions<'a> {
 #[derive(Debug)]
 pub struct Listing {
     files: ListedFiles,
-    pub source: Source,
+    /// Where they were listed, unless that is storage.
+    pub metadata: Option<MetadataTable>,
     /// Why the metadata table was not asked, although there is one.
     pub warning: Option<String>,
 }
@@ -61,13 +67,13 @@ impl Listing {
         let mut warning = None;
         if table.options.get_or_default(&METADATA_ENABLE)? {
             match from_metadata(&table.storage, config, timeline, wanted) {
-                Ok(Some(files)) => return Ok(Self { files, source: Source::MetadataTable, warning }),
+                Ok(Some((metadata, files))) => return Ok(Self { files, metadata: Some(metadata), warning }),
                 Ok(None) => {}
                 Err(error) => warning = Some(not_used(&error)),
             }
         }
         let files = from_storage(table.storage.as_ref(), config, wanted)?;
-        Ok(Self { files, source: Source::Storage, warning })
+        Ok(Self { files, metadata: None, warning })
     }
 
     /// The partitions, by path.
@@ -95,7 +101,7 @@ fn from_metadata(
     config: &TableConfig,
     timeline: &Timeline,
     wanted: Partitions<'_>,
-) -> Result<Option<ListedFiles>> {
+) -> Result<Option<(MetadataTable, ListedFiles)>> {
     let metadata = MetadataTable::open(storage, config, timeline)?;
     let Some(metadata) = metadata.filter(|metadata| metadata.has(&Partition::Files)) else { return Ok(None) };
     metadata.check_knows_all(timeline)?;
@@ -104,10 +110,8 @@ fn from_metadata(
         Partitions::Where(wanted) => metadata.files_where(wanted),
         Partitions::These(partitions) => metadata.files_in(partitions),
     }?;
-    // Who gives the metadata table up says so first, and then deletes it file by file.
-    let now = TableConfig::load(storage.as_ref())?;
-    if crate::metadata::partitions(&now).contains(&Partition::Files.to_string()) {
-        return Ok(Some(listed));
+    if metadata.still_has(&Partition::Files)? {
+        return Ok(Some((metadata, listed)));
     }
     Err(Error::storage("the metadata table was given up while it was read"))
 }

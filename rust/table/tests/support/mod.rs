@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+pub mod lake;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

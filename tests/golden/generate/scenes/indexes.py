@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
+
 from ..case import scene
 from ..table import Table
 
@@ -171,16 +174,67 @@ def mor_expression_index(t: Table) -> None:
     t.ask("metadata", "metadata")
 
 
+MISLEADING = "id string, name string, n int, v double, day date, m decimal(10,2), at timestamp, ts bigint, city string"
+MARKED = MISLEADING + ", _hoodie_is_deleted boolean"
+# Row groups of a hundred rows: fewer are never written.
+SMALL_GROUPS = {"hoodie.parquet.block.size": "1024", "hoodie.parquet.page.size": "512"}
+
+
+@scene(
+    "mor_misleading_indexes",
+    [V9],
+    "mor metadata_table column_stats partition_stats bloom_filters record_index secondary_index row_groups nan",
+    "Statistics and indexes that are not what they seem: row groups with NaN, with texts too long for footers, with "
+    "nulls alone; texts in another order in Java; a delete that comes too late; rows that move.",
+)
+def mor_misleading_indexes(t: Table) -> None:
+    options = {
+        "hoodie.index.type": "RECORD_INDEX",
+        "hoodie.record.index.update.partition.path": "true",
+        "hoodie.metadata.record.index.min.filegroup.count": "2",
+        "hoodie.metadata.record.index.max.filegroup.count": "2",
+    }
+    t.begin("mor", options=INDEXES | SMALL_GROUPS | options)
+    t.write([(*misleading(n, 5), False) for n in range(360)], schema=MARKED)
+    create_index(t, "create index idx_name on {name} (name)")
+    t.write([(*misleading(n, 6, "new"), False) for n in range(0, 360, 24)], schema=MARKED)
+    # Too late: the rows stay.
+    t.write([(*misleading(n, 1), True) for n in range(1, 360, 60)], schema=MARKED)
+    t.write([misleading(n, 7) for n in range(2, 360, 60)], "delete", schema=MISLEADING)
+    t.write([(*misleading(n, 8)[:-1], "oslo", False) for n in range(3, 360, 40)], schema=MARKED)
+    t.ask_usual(time_travel=False, incremental=False)
+    t.ask("beside_nan", filter="v < -1000")
+
+
+def misleading(n: int, ts: int, tag: str = "s") -> tuple:
+    """A third of the rows in each city, by number; in the first, what is odd comes in the first hundred rows alone."""
+    city, at = ("odd", "text", "plain")[n // 120], n % 120
+    name: str | None = f"{tag}{n % 12}"
+    if city == "odd" and at < 100:
+        name = "z" * 5000 if at == 7 else "a0" if at == 8 else name
+    if city == "text":
+        name = ("\ufffd", "\U0001f600", "\u00e9", f"{tag}{n}")[n % 4]
+    number = None if (city == "odd" and at < 100) or n % 50 == 9 else n
+    double = float("nan") if city == "odd" and at == 20 else -1000.0 - n if city == "odd" and at == 21 else n / 8
+    day = datetime.date(2024, 1, 1) + datetime.timedelta(n)
+    moment = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(hours=n)
+    return f"k{n:05d}", name, number, double, day, decimal.Decimal(n) / 4 - 20, moment, ts, city
+
+
 def sql_indexed(t: Table, create: str) -> None:
     """A table of SQL with an index that only SQL makes, and writes before and after it."""
     t.begin("mor", options=INDEXES)
-    locks = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider"}
-    t.options |= locks
-    t.state["read_conf"] = locks
     t.upsert(range(40), ts=1, tag="a")
-    with t.settings(locks):
-        name = t.register()
-        t.sql(create.replace("{name}", name))
+    create_index(t, create)
     t.upsert(range(0, 48, 3), ts=2)
     t.delete(range(1, 40, 8))
     t.ask_usual(time_travel=False, incremental=False)
+
+
+def create_index(t: Table, create: str) -> None:
+    """An index that only SQL makes; it asks for a lock."""
+    locks = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider"}
+    t.options |= locks
+    t.state["read_conf"] = locks
+    with t.settings(locks):
+        t.sql(create.replace("{name}", t.register()))

@@ -1,0 +1,165 @@
+//! What a scan reads: a state of the table, and which of its slices.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::ScanRequest;
+use super::changes::{self, Images};
+use super::incremental::{self, Window};
+use super::moment;
+use super::prune::{Choice, Pruned};
+use super::shape::RowShape;
+use super::skip::Indexed;
+use crate::config::TableConfig;
+use crate::metadata::MetadataTable;
+use crate::options::{self, MergeType, QueryType};
+use crate::table::Table;
+use crate::timeline::{Snapshot, Timeline, Until};
+use crate::view::{FileSlice, Listing, Partitions, Source};
+use crate::{Error, ErrorKind, Result};
+
+/// What of a state of the table a scan reads.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    pub(super) found: Found,
+    pub(super) pruned: Pruned,
+    pub(super) listing: Source,
+    /// What the caller should know of how the files were found and chosen.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Listed once: files that vanish later are missed, not overlooked.
+#[derive(Debug)]
+pub(super) enum Found {
+    Rows {
+        slices: Vec<FileSlice>,
+        /// The rows of only these commits, by requested time.
+        commits: Option<BTreeSet<String>>,
+    },
+    Changes {
+        images: Images,
+        parts: Vec<changes::Part>,
+    },
+}
+
+impl Found {
+    pub(super) fn slices(&self) -> Vec<&FileSlice> {
+        match self {
+            Self::Rows { slices, .. } => slices.iter().collect(),
+            Self::Changes { parts, .. } => parts.iter().flat_map(changes::Part::slices).collect(),
+        }
+    }
+}
+
+/// Slices of which a filter may leave some out.
+pub(super) struct Candidates {
+    pub(super) slices: Vec<FileSlice>,
+    /// The rows of only these commits, by requested time.
+    pub(super) commits: Option<BTreeSet<String>>,
+    /// What they were listed by, unless that is storage.
+    pub(super) metadata: Option<MetadataTable>,
+    /// Why it was not asked, although it is there.
+    pub(super) warning: Option<String>,
+    /// Whether all their rows are read, merged, and nothing is newer.
+    pub(super) newest: bool,
+}
+
+pub(super) fn pin(
+    table: &Table,
+    config: &TableConfig,
+    shape: &RowShape,
+    request: &ScanRequest,
+) -> Result<(Snapshot, Pinned)> {
+    let storage = table.storage.as_ref();
+    let moment = |text: &str| moment::parse(text, zone_of(table, config));
+    let as_of = request.as_of.as_deref().map(moment).transpose()?;
+    let choice = |snapshot: &Snapshot| {
+        Choice::new(storage, config, shape, &shape.shown(snapshot, true)?, request.filter.as_deref())
+    };
+    if request.changes.is_some() && (request.window.is_none() || request.columns.is_some() || request.filter.is_some())
+    {
+        return Err(Error::option("changes are of a range of time, and of whole rows"));
+    }
+    if let Some(Window { start, end }) = &request.window {
+        if as_of.is_some() || request.mode != QueryType::Snapshot {
+            return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
+        }
+        let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
+        let window = Window { start: start?, end: end? };
+        if let Some(images) = request.changes {
+            let (snapshot, parts) = changes::pin(storage, config, &window)?;
+            let found = Found::Changes { images, parts };
+            let pinned = Pinned { found, pruned: Pruned::default(), listing: Source::Storage, warnings: Vec::new() };
+            return Ok((snapshot, pinned));
+        }
+        let (snapshot, candidates) = incremental::pin(table, config, &window)?;
+        let pinned = candidates.chosen(table, config, shape, &snapshot, choice(&snapshot)?)?;
+        return Ok((snapshot, pinned));
+    }
+    let timeline = timeline_back_to(table, config, as_of.as_deref())?;
+    let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
+    let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    let choice = RefCell::new(choice(&snapshot)?);
+    let wanted = |partition: &str| choice.borrow_mut().wants_partition(partition);
+    let mut listing = Listing::of(table, config, &timeline, Partitions::Where(&wanted))?;
+    let (metadata, warning) = (listing.metadata.take(), listing.warning.take());
+    let mut slices = listing.slices(storage, config, &snapshot)?;
+    if request.mode == QueryType::ReadOptimized {
+        slices.retain(|slice| slice.base.is_some());
+        slices.iter_mut().for_each(|slice| slice.logs.clear());
+    }
+    let merged = table.options.get_or_default(&options::MERGE_TYPE)? != MergeType::Unmerged;
+    let newest = as_of.is_none() && merged && request.mode == QueryType::Snapshot;
+    let candidates = Candidates { slices, commits: None, metadata, warning, newest };
+    let pinned = candidates.chosen(table, config, shape, &snapshot, choice.into_inner())?;
+    Ok((snapshot, pinned))
+}
+
+impl Candidates {
+    /// Those that are to be read.
+    fn chosen(
+        self,
+        table: &Table,
+        config: &TableConfig,
+        shape: &RowShape,
+        snapshot: &Snapshot,
+        mut choice: Choice,
+    ) -> Result<Pinned> {
+        let Self { mut slices, commits, metadata, warning, newest } = self;
+        slices.retain(|slice| choice.wants(slice));
+        let (mut pruned, mut warnings) = (choice.pruned(), Vec::from_iter(warning));
+        if let Some(metadata) = metadata.as_ref().filter(|_| !slices.is_empty())
+            && table.options.get_or_default(&options::DATA_SKIPPING)?
+        {
+            let read = Indexed { metadata, config, snapshot, shape, choice: &choice, newest };
+            warnings.extend(read.leave_out(&mut slices, &mut pruned)?);
+        }
+        let listing = Source::of(metadata.as_ref());
+        Ok(Pinned { found: Found::Rows { slices, commits }, pruned, listing, warnings })
+    }
+}
+
+/// The active timeline, or with the history if that is asked for. Time travel before the first commit is a mistake, not an
+/// empty table.
+fn timeline_back_to(table: &Table, config: &TableConfig, as_of: Option<&str>) -> Result<Timeline> {
+    let storage = table.storage.as_ref();
+    let timeline = Timeline::load(storage, config)?;
+    let Some(as_of) = as_of else { return Ok(timeline) };
+    let reaches = |timeline: &Timeline| timeline.commits().next().is_none_or(|first| first.requested.as_str() <= as_of);
+    if reaches(&timeline) {
+        return Ok(timeline);
+    }
+    let timeline = timeline.with_history(storage, config)?;
+    if reaches(&timeline) {
+        return Ok(timeline);
+    }
+    Err(Error::new(ErrorKind::InstantNotFound, format!("the table has no commit at or before {as_of}"))
+        .at_instant(as_of))
+}
+
+/// How far the zone of the table's instants lies east of UTC at a moment.
+fn zone_of(table: &Table, config: &TableConfig) -> impl Fn(i64) -> i64 {
+    let (clock, utc) = (Arc::clone(&table.context.clock), config.utc());
+    move |epoch_ms| if utc { 0 } else { clock.local_offset_ms(epoch_ms) }
+}

@@ -1,0 +1,148 @@
+//! Slices that do not hold the record keys that a filter asks for.
+
+use std::collections::BTreeSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use hudini_format::metadata_record::{Partition, key};
+use hudini_format::properties::IndexDefinition;
+
+use super::super::prune::MOST_KEYS;
+use super::{Question, Wanted, given_up, in_partition};
+use crate::base_file::groups::holds_any;
+use crate::metadata::InPartition;
+use crate::view::FileSlice;
+use crate::{Error, Result};
+
+const SECONDARY_INDEX: &str = "secondary_index";
+const IDENTITY: &str = "identity";
+
+impl Question<'_> {
+    pub(super) fn by_record_index(&self, slices: &[FileSlice]) -> Result<Wanted> {
+        if !self.read.metadata.has(&Partition::RecordIndex) {
+            return Ok(None);
+        }
+        let Some(keys) = self.keys()? else { return Ok(None) };
+        self.located(&keys, slices, self.deletes_are_never_late())
+    }
+
+    pub(super) fn by_secondary_index(&self, slices: &[FileSlice]) -> Result<Wanted> {
+        let metadata = self.read.metadata;
+        let is_secondary = |name: &String| matches!(Partition::parse(name), Some(Partition::SecondaryIndex(_)));
+        // Of keys that are known the record index has been asked.
+        if !metadata.has(&Partition::RecordIndex)
+            || !metadata.partitions().iter().any(is_secondary)
+            || self.read.snapshot.evolution.is_some()
+            || self.keys()?.is_some()
+        {
+            return Ok(None);
+        }
+        for (name, definition) in metadata.definitions()?.iter() {
+            let Some(partition @ Partition::SecondaryIndex(_)) = Partition::parse(name) else { continue };
+            let Partition::SecondaryIndex(index) = &partition else { continue };
+            let Some(values) = self.values_for(definition).filter(|_| metadata.has(&partition)) else { continue };
+            let entries = metadata.keys_with_values(index, &values)?;
+            if !metadata.still_has(&partition)? {
+                return Err(given_up());
+            }
+            let keys: BTreeSet<String> = entries.into_iter().map(|entry| entry.record_key).collect();
+            if keys.len() <= MOST_KEYS {
+                return self.located(&keys, slices, false);
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn by_bloom_filters(&self, slices: &[FileSlice]) -> Result<Wanted> {
+        let partition = Partition::BloomFilters;
+        if !self.read.metadata.has(&partition) {
+            return Ok(None);
+        }
+        let Some(keys) = self.keys()? else { return Ok(None) };
+        // A log may have brought keys that the base file does not have.
+        let file = |slice: &FileSlice| {
+            let base = slice.base.as_ref().filter(|_| slice.logs.is_empty())?;
+            Some(in_partition(slice, &base.name))
+        };
+        let files: Vec<InPartition> = slices.iter().filter_map(file).collect();
+        let filters = self.read.metadata.bloom_filters(&files)?;
+        let wanted = |slice: &FileSlice| {
+            let filter = file(slice).and_then(|file| filters.get(&file));
+            filter.is_none_or(|filter| holds_any(filter, keys.iter().map(String::as_str)))
+        };
+        Ok(Some(slices.iter().map(wanted).collect()))
+    }
+
+    /// The record keys of all rows that can match; `None` if they are not certain.
+    fn keys(&self) -> Result<Option<BTreeSet<String>>> {
+        if self.read.config.has_virtual_keys() {
+            return Ok(None);
+        }
+        self.read.choice.record_keys(&self.columns)
+    }
+
+    /// Only the file groups that hold some keys. A key that the index lacks may be there all the same unless `misses_count`.
+    fn located(&self, keys: &BTreeSet<String>, slices: &[FileSlice], misses_count: bool) -> Result<Wanted> {
+        let metadata = self.read.metadata;
+        let found = metadata.record_locations(keys.iter().cloned(), None)?;
+        if !metadata.still_has(&Partition::RecordIndex)? {
+            return Err(given_up());
+        }
+        // A key that is found in one partition may be missed in another.
+        if !misses_count && (found.len() < keys.len() || metadata.locates_by_partition()?) {
+            return Ok(None);
+        }
+        let groups: BTreeSet<InPartition> = found
+            .into_values()
+            .flatten()
+            .map(|entry| (key::partition_path(&entry.partition).to_owned(), entry.file_id.to_string()))
+            .collect();
+        check_there(&groups, slices)?;
+        let wanted = |slice: &FileSlice| groups.contains(&in_partition(slice, &slice.file_id));
+        Ok(Some(slices.iter().map(wanted).collect()))
+    }
+
+    /// Whether a delete takes its row away whatever its ordering value is. Apache Hudi tells from the logs alone which keys
+    /// leave its record index, and a row of the base file may outlive a delete that came too late.
+    fn deletes_are_never_late(&self) -> bool {
+        self.read.config.merge_rule().is_ok_and(|rule| !rule.by_event_time && rule.merger.is_none())
+    }
+
+    /// The texts under which a secondary index has the values that a filter asks of its column; of texts and whole numbers
+    /// alone, which all releases write alike.
+    fn values_for(&self, definition: &IndexDefinition) -> Option<Vec<Option<String>>> {
+        let [column] = definition.source_fields.as_slice() else { return None };
+        let plain = definition.index_type == SECONDARY_INDEX
+            && definition.index_function == IDENTITY
+            && self.columns.field_with_name(column).is_ok()
+            && !self.read.shape.folders_say(column);
+        let values = self.predicate.values_of(column).filter(|values| plain && values.len() <= MOST_KEYS)?;
+        texts(&values)
+    }
+}
+
+/// A group that the index names and that is not there says that one of the two is wrong.
+fn check_there(groups: &BTreeSet<InPartition>, slices: &[FileSlice]) -> Result<()> {
+    let there: BTreeSet<InPartition> = slices.iter().map(|slice| in_partition(slice, &slice.file_id)).collect();
+    let listed: BTreeSet<&str> = slices.iter().map(|slice| slice.partition.as_str()).collect();
+    let lost = groups.iter().find(|group| listed.contains(group.0.as_str()) && !there.contains(group));
+    lost.map_or(Ok(()), |(partition, id)| {
+        Err(Error::corrupt(format!("the record index knows keys in the file group {id}, which is not there"))
+            .at_path(partition))
+    })
+}
+
+fn texts(values: &ArrayRef) -> Option<Vec<Option<String>>> {
+    Some(match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect(),
+        DataType::Int32 => {
+            values.as_primitive::<Int32Type>().iter().map(|number| number.map(|n| n.to_string())).collect()
+        }
+        DataType::Int64 => {
+            values.as_primitive::<Int64Type>().iter().map(|number| number.map(|n| n.to_string())).collect()
+        }
+        _ => return None,
+    })
+}
