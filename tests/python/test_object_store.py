@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import pickle
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
