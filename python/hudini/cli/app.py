@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hudini
-from hudini.cli import demo, files, look, rows
+from hudini.cli import check, demo, files, look, rows
 
 app = typer.Typer(
     help="Look into Apache Hudi tables: hudini VERB TABLE.",
@@ -52,6 +52,7 @@ for command in (
     files.log,
     files.hfile,
     files.instant,
+    check.verify,
     demo.demo,
 ):
     app.command()(command)

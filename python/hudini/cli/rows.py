@@ -80,7 +80,7 @@ def count(
 ) -> None:
     """How many rows the table has."""
     form = Form(json, csv, arrow)
-    total = _scan(opened(table, storage), None, filter, as_of, mode, False, None).count()
+    total = _scan(opened(table, storage), None, filter, as_of, mode, False, None).count(progress=True)
     if json or csv or arrow:
         show_record({"count": total}, form)
     else:
@@ -132,7 +132,7 @@ def sql(
     duckdb = need("duckdb", "hudini sql")
     scan = _scan(opened(table, storage), None, None, as_of, Mode.snapshot, meta, None)
     with duckdb.connect() as connection:
-        connection.register("t", scan.to_arrow())
+        connection.register("t", scan.to_arrow(progress=True))
         try:
             answer = connection.sql(query)
         except duckdb.Error as error:
