@@ -12,7 +12,7 @@ from . import catalogue
 
 # The logs of these were broken in a way that loses what a commit wrote.
 BROKEN = {
-    "mor_log_damages_v6": {"file_size", "missing_file"},
+    "mor_log_damages_v6": {"file_size", "log_block", "missing_file"},
     "mor_log_damages_v8": {"file_size", "log_block", "missing_file"},
     "mor_log_damages_v9": {"file_size", "log_block", "missing_file"},
     "mor_log_no_magic_v9": {"log_file", "slice"},

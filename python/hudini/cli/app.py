@@ -48,6 +48,7 @@ for command in (
     rows.count,
     rows.incremental,
     rows.changes,
+    rows.diff,
     rows.sql,
     files.log,
     files.hfile,

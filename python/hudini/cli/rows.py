@@ -1,4 +1,4 @@
-"""Verbs that read rows: read, head, count, incremental, changes, sql."""
+"""Verbs that read rows: read, head, count, incremental, changes, diff, sql."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 import hudini
+from hudini._difference import difference
 from hudini._optional import need
 from hudini.cli.opening import AsOf, Storage, Where, opened
-from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
+from hudini.cli.output import Arrow, Csv, Form, Json, note, show_record, show_rows
 from hudini.streams import ArrowRows
 
 
@@ -115,6 +116,23 @@ def changes(
     """What happened to rows in a range of time: inserts (i), updates (u) and deletes (d), before and after."""
     form = Form(json, csv, arrow)
     _show(opened(table, storage).changes(start, end), form)
+
+
+def diff(
+    table: Where,
+    old: Annotated[str, typer.Argument(metavar="A", help="The earlier state: an instant or an ISO time.")],
+    new: Annotated[str, typer.Argument(metavar="B", help="The later one.")],
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """The rows that differ between two states: added, removed, or changed and in which columns."""
+    form = Form(json, csv, arrow)
+    found = difference(opened(table, storage), old, new)
+    show_rows(found.rows, found.columns, found, form)
+    counts = found.counts()
+    note(", ".join(f"{counts[change]} {change}" for change in ("added", "removed", "changed")))
 
 
 def sql(

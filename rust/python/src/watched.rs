@@ -43,8 +43,11 @@ pub(crate) fn watched<T: Send>(
                 drop(sender.send(result.unwrap_or_else(|_| Err(Error::internal("the work panicked")))));
             };
             let started = thread::Builder::new().name("hudini-work".to_owned()).spawn_scoped(scope, worker);
-            started.map_err(|e| to_python(Error::internal("no thread for the work").caused_by(e)))?;
-            waited_for(&results, watch, listener)
+            let thread = started.map_err(|e| to_python(Error::internal("no thread for the work").caused_by(e)))?;
+            let done = waited_for(&results, watch, listener);
+            // The end of a scope waits for the work, and not for the thread to be gone. Panics are results here.
+            drop(thread.join());
+            done
         })
     })?;
     tell(py, listener, &watch)?;
@@ -132,7 +135,8 @@ impl<T: Send + 'static> Produced<T> {
 
     fn waited_for(&self) -> std::result::Result<T, RecvTimeoutError> {
         let Some((receiver, _)) = &self.running else { return Err(RecvTimeoutError::Disconnected) };
-        match lock(receiver).recv_timeout(TICK) {
+        let waited = lock(receiver).recv_timeout(TICK);
+        match waited {
             // Some readers hold the GIL all the while, and a merger may be waiting for it.
             Err(RecvTimeoutError::Timeout) if thread::current().id() == self.home => {
                 Python::attach(|py| py.detach(|| lock(receiver).recv_timeout(TICK)))

@@ -68,7 +68,8 @@ fn check_columns(state: &State<'_>, slice: &FileSlice, found: &mut Found) -> Res
     let Ok(footer) = base_file::footer(state.storage, &path) else { return Ok(()) };
     let in_files = |name: &str| {
         let is_dropped = state.config.drops_partition_columns() && state.config.partition_by.iter().any(|p| p == name);
-        !is_dropped && !(state.config.has_virtual_keys() && meta::is_meta(name))
+        let is_made = state.config.has_virtual_keys() && meta::is_meta(name);
+        !(is_dropped || is_made)
     };
     let stored = stored_columns(&state.snapshot)?;
     let fields: Vec<_> = stored.fields().iter().filter(|field| in_files(field.name())).cloned().collect();

@@ -97,8 +97,13 @@ fn missing(state: &State<'_>, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file that lacks blocks has lost some: files of a write of their own are as long as it says.
-pub(super) fn is_whole_by_commit(state: &State<'_>, size: u64, stated: &[Stated]) -> bool {
-    let newest = stated.iter().filter(|stated| stated.is_own).map(|stated| stated.bytes).max();
-    state.timeline.layout == Layout::One && newest.is_none_or(|bytes| size >= bytes)
+/// Whether bytes at that place were written by the commit that the file is named by. Behind what a commit tells of a log of
+/// version 6, another write may have been cut short.
+pub(super) fn is_of_commit(state: &State<'_>, offset: u64, stated: &[Stated]) -> bool {
+    let mut own = stated.iter().filter(|stated| stated.is_own);
+    match (state.timeline.layout, own.next(), own.next()) {
+        (Layout::Two, ..) => true,
+        (Layout::One, Some(only), None) => offset < only.bytes,
+        (Layout::One, ..) => false,
+    }
 }

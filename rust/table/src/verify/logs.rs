@@ -6,7 +6,7 @@ use std::ops::Range;
 use hudini_format::log::{Block, BlockKind};
 
 use super::each;
-use super::files::is_whole_by_commit;
+use super::files::is_of_commit;
 use super::findings::{At, Found};
 use super::state::{Kind, State};
 use crate::inspect::{self, File, Piece};
@@ -75,10 +75,10 @@ fn tell_corrupt(state: &State<'_>, partition: &str, file: &DataFile, path: &str,
         let at = At { path: Some(path), instant };
         if heads.blocks > 0 && heads.last > range.start {
             found.note("log_block", at, format!("{stretch}; readers pass them over, and whole blocks follow"));
-        } else if is_whole_by_commit(state, file.size, stated) {
-            found.warning("log_block", at, format!("{stretch}, and none follows: a write that was cut short"));
-        } else {
+        } else if is_of_commit(state, range.start, stated) {
             found.damage("log_block", at, format!("{stretch}, and none follows: what was written there is lost"));
+        } else {
+            found.warning("log_block", at, format!("{stretch}, and none follows: a write that was cut short"));
         }
     }
 }
