@@ -31,6 +31,8 @@ from hudini.errors import (
     UnsupportedFeature,
 )
 from hudini.mergers import register_merger
+from hudini.progress import Progress
+from hudini.report import Finding, Report
 from hudini.scan import Scan, Split, read_split
 from hudini.schema import Schema
 from hudini.table import Table, create, is_table, open, write
@@ -40,6 +42,7 @@ __all__ = [
     "CommitResult",
     "CorruptFile",
     "DuplicateKey",
+    "Finding",
     "HudiniError",
     "InstantCleaned",
     "InstantNotFound",
@@ -47,6 +50,8 @@ __all__ = [
     "InvalidOption",
     "LockUnavailable",
     "MemoryLimit",
+    "Progress",
+    "Report",
     "Scan",
     "Schema",
     "SchemaMismatch",

@@ -18,6 +18,9 @@ class _HasSchema(Protocol):
 class _HasStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+_Listener = Callable[[int, int, int, int], object]
+"""Told a few times a second how far a call is: parts done, parts, rows, bytes read. What it raises ends the call."""
+
 @final
 class Schema:
     """A schema, for whoever takes Arrow's C schema interface."""
@@ -101,6 +104,9 @@ class Table:
     def metadata(self, partition: str | None) -> Stream:
         """The records of the metadata table, of one partition or of all."""
 
+    def verify(self, deep: bool, listener: _Listener | None) -> dict[str, Any]:
+        """ok, findings (level, check, path, instant, message), checked, seconds."""
+
     def scan(
         self,
         columns: list[str] | None,
@@ -163,15 +169,18 @@ class Scan:
         """The requested time of the newest instant seen."""
 
     def schema(self) -> Schema: ...
-    def reader(self) -> Stream:
-        """The rows, from the beginning, at each call."""
+    def reader(self, listener: _Listener | None, is_restored: bool) -> Stream:
+        """The rows, from the beginning, at each call. `is_restored`: the reader puts errors right that come as text."""
 
-    def count(self) -> int: ...
+    def count(self, listener: _Listener | None) -> int: ...
     def splits(self, target_bytes: int | None) -> list[bytes]: ...
     def explain(self) -> dict[str, Any]: ...
 
 def split_schema(split: bytes) -> Schema: ...
-def read_split(split: bytes, batch_size: int | None) -> Stream: ...
+def read_split(split: bytes, batch_size: int | None, is_restored: bool) -> Stream: ...
+def taken_exception(text: str) -> BaseException | None:
+    """What ended a stream, if that is the text of its error: C streams carry no exceptions. It is given once."""
+
 def register_merger(strategy_id: str, function: Callable[[Stream, Stream], _HasStream]) -> None:
     """The function takes older and newer rows, and gives one batch of as many merged ones."""
 

@@ -57,6 +57,11 @@ class CommitResult:
         size = human_bytes(self.bytes_written)
         return f"CommitResult({self.operation} {self.instant}: {rows}; {files}, {size}, {self.seconds:.2f} s)"
 
+    def _repr_html_(self) -> str:
+        from hudini import _html
+
+        return _html.titled(repr(self), _html.record({k: v for k, v in self.to_dict().items() if v is not None}))
+
 
 def human_bytes(count: int) -> str:
     """A number of bytes for people: `18.4 kB`."""

@@ -205,12 +205,20 @@ def from_text(text: str) -> HudiniError | None:
 
 @contextlib.contextmanager
 def restored() -> Iterator[None]:
-    """Gives an error of hudini its class back when it arrives as text inside another library's exception."""
+    """Gives an error of hudini its class back when it arrives as text inside another library's exception.
+
+    So with what ended a stream from outside, such as a KeyboardInterrupt.
+    """
     try:
         yield
     except HudiniError:
         raise
     except Exception as error:
+        from hudini import _core
+
+        interruption = _core.taken_exception(str(error))
+        if interruption is not None:
+            raise interruption from None
         found = from_text(str(error))
         if found is None:
             raise

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hudini import _core
+from hudini import _core, _html
+from hudini.progress import Told, Wanted, watching
 from hudini.schema import Schema
 from hudini.streams import ArrowRows
 
@@ -40,14 +41,18 @@ class Scan(ArrowRows):
         return self._core.instant
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._core.reader().__arrow_c_stream__(requested_schema)
+        return self._core.reader(None, False).__arrow_c_stream__(requested_schema)
+
+    def _watched(self, listener: Told | None) -> Any:
+        return self._core.reader(listener, True)
 
     def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
         return iter(self.reader())
 
-    def count(self) -> int:
-        """The number of rows."""
-        return self._core.count()
+    def count(self, *, progress: Wanted = None) -> int:
+        """The number of rows. `progress` is that of `to_arrow`."""
+        with watching(progress) as listener:
+            return self._core.count(listener)
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
         """The scan in pieces of about `target_bytes` of files, which other processes read with `hudini.read_split`."""
@@ -59,6 +64,10 @@ class Scan(ArrowRows):
 
     def __repr__(self) -> str:
         return f"Scan({self._path}, instant {self.instant})"
+
+    def _repr_html_(self) -> str:
+        columns = [{"column": f.name, "type": str(f.type), "nullable": f.nullable} for f in self.schema]
+        return _html.titled(repr(self), _html.table(columns, ("column", "type", "nullable")))
 
 
 class Split:
@@ -104,7 +113,10 @@ class SplitRows(ArrowRows):
         return self._split.schema
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return _core.read_split(self._split.to_bytes(), self._batch_size).__arrow_c_stream__(requested_schema)
+        return _core.read_split(self._split.to_bytes(), self._batch_size, False).__arrow_c_stream__(requested_schema)
+
+    def _watched(self, listener: Told | None) -> Any:
+        return _core.read_split(self._split.to_bytes(), self._batch_size, True)
 
     def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
         return iter(self.reader())

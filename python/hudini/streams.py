@@ -10,8 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from hudini import _html
 from hudini._optional import need
 from hudini.errors import restored
+from hudini.progress import Told, Wanted, watching
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,36 +29,51 @@ class ArrowRows(ABC):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows, for whoever takes Arrow's C stream interface."""
 
-    def reader(self) -> pyarrow.RecordBatchReader:
-        """The rows as a `pyarrow.RecordBatchReader`: batch after batch, never all at once."""
+    def _watched(self, listener: Told | None) -> Any:
+        """The rows as an Arrow stream whose errors the reader puts right with `restored()`."""
+        return self
+
+    def _reader(self, listener: Told | None) -> pyarrow.RecordBatchReader:
         readers = need("pyarrow", "reading as Arrow batches").RecordBatchReader
         with restored():
-            stream = readers.from_stream(self)
+            stream = readers.from_stream(self._watched(listener))
         return readers.from_batches(stream.schema, _with_our_errors(stream))
 
-    def to_arrow(self) -> pyarrow.Table:
-        """All rows as a `pyarrow.Table`."""
-        return self.reader().read_all()
+    def reader(self) -> pyarrow.RecordBatchReader:
+        """The rows as a `pyarrow.RecordBatchReader`: batch after batch, never all at once."""
+        return self._reader(None)
 
-    def to_batches(self) -> list[pyarrow.RecordBatch]:
+    def to_arrow(self, *, progress: Wanted = None) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table`.
+
+        Of a long read `progress=True` shows a bar on the terminal; a function is called with a `hudini.Progress` a few
+        times a second, and what it raises ends the read. The same holds for the other calls that take all rows.
+        """
+        with watching(progress) as listener:
+            return self._reader(listener).read_all()
+
+    def to_batches(self, *, progress: Wanted = None) -> list[pyarrow.RecordBatch]:
         """All rows as a list of `pyarrow.RecordBatch`."""
-        return list(self.reader())
+        with watching(progress) as listener:
+            return list(self._reader(listener))
 
-    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+    def to_pandas(self, *, progress: Wanted = None, **options: Any) -> pandas.DataFrame:
         """All rows as a `pandas.DataFrame`; `options` go to `pyarrow.Table.to_pandas`."""
         need("pandas", "to_pandas()")
-        return self.to_arrow().to_pandas(**options)
+        return self.to_arrow(progress=progress).to_pandas(**options)
 
-    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+    def to_polars(self, lazy: bool = False, *, progress: Wanted = None) -> polars.DataFrame | polars.LazyFrame:
         """All rows as a `polars.DataFrame`, or as a `polars.LazyFrame` that reads when it is collected."""
         polars = need("polars", "to_polars()")
-        with restored():
-            return _lazy_frame(polars, self) if lazy else polars.DataFrame(self)
+        with restored(), watching(progress) as listener:
+            return _lazy_frame(polars, self) if lazy else polars.DataFrame(self._watched(listener))
 
-    def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+    def to_duckdb(
+        self, con: duckdb.DuckDBPyConnection | None = None, *, progress: Wanted = None
+    ) -> duckdb.DuckDBPyRelation:
         """The rows as a relation of the DuckDB connection `con`, by default DuckDB's shared one."""
         duckdb = need("duckdb", "to_duckdb()")
-        return (con or duckdb.default_connection()).from_arrow(self.to_arrow())
+        return (con or duckdb.default_connection()).from_arrow(self.to_arrow(progress=progress))
 
 
 def _with_our_errors(batches: Iterator[Any]) -> Iterator[Any]:
@@ -120,6 +137,9 @@ class Rows(Sequence[dict[str, Any]], ArrowRows):
 
     def __repr__(self) -> str:
         return repr(self._rows)
+
+    def _repr_html_(self) -> str:
+        return _html.table(self._rows, self._columns)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         from hudini.schema import as_schema

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from hudini import _core
+from hudini import _core, _html
 from hudini._arguments import completion_text, instant_text, metadata_text, name_list, options_text, path_text, refuse
 from hudini._filters import filter_text
 from hudini.actions import CommitResult
 from hudini.data import Input, as_input, as_keys
 from hudini.errors import TableExists
+from hudini.progress import Wanted, watching
+from hudini.report import Report
 from hudini.scan import Scan
 from hudini.schema import Schema, as_schema
 from hudini.streams import ArrowRows, Rows
@@ -332,6 +334,19 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.read().__arrow_c_stream__(requested_schema)
 
+    def verify(self, deep: bool = False, *, progress: Wanted = None) -> Report:
+        """Looks whether the table is whole: its files against timeline and metadata table, footers, log blocks.
+
+        `deep` reads all rows as well: keys that are there twice, buckets, bloom filters, the indexes of the metadata
+        table. Nothing is changed. What each check means stands in docs/verify.md; `progress` is that of
+        `Scan.to_arrow`.
+
+        >>> table.verify(deep=True).ok
+        True
+        """
+        with watching(progress) as listener:
+            return Report(self._core.verify(deep, listener), self.path)
+
     def upsert(
         self,
         data: Any,
@@ -428,6 +443,17 @@ class Table:
         newest = self._core.history(1)
         state = f"at {newest[0]['instant']}" if newest else "empty"
         return f"Table({self.path}, {self.table_type}, version {self.version}, {state})"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "record key": ", ".join(self.record_key),
+            "ordering": ", ".join(self.ordering),
+            "partitioned by": ", ".join(self.partition_by),
+            "merge mode": self.merge_mode,
+        }
+        columns = [{"column": f.name, "type": str(f.type), "nullable": f.nullable} for f in self.schema]
+        known = _html.record({name: value for name, value in facts.items() if value})
+        return _html.titled(repr(self), known, _html.table(columns, ("column", "type", "nullable")))
 
 
 def _window(start: Any, end: Any) -> tuple[str | None, str | None]:

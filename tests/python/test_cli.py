@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ VERBS = [
     "sql",
     "demo",
 ]
-VERBS += ["log", "hfile", "instant", "partitions", "slices", "files", "indexes", "metadata"]
+VERBS += ["log", "hfile", "instant", "partitions", "slices", "files", "indexes", "metadata", "verify", "diff"]
 
 
 def run(*arguments: str, code: int = 0) -> tuple[str, str]:
@@ -239,3 +240,40 @@ def test_main_runs_in_a_program_too(path: str, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == "3\n"
     assert main(["count", "/nowhere/at/all"]) == 1
     assert main(["count"]) == 2
+
+
+def test_verify(path: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    out, note = run("verify", str(copy), "--deep")
+    assert out == ""
+    assert "no damage" in note
+    next(copy.glob("*.parquet")).unlink()
+    human, note = run("verify", str(copy), code=3)
+    assert "missing_file" in human
+    assert "DAMAGED" in note
+    report = json.loads(run("verify", str(copy), "--json", code=3)[0])
+    assert [finding["check"] for finding in report["findings"]] == ["missing_file"]
+    assert report["ok"] is False
+
+
+def test_diff(path: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    table = hudini.open(copy)
+    before = table.upsert([{"id": "k9", "ts": 9, "note": "short of life"}]).instant
+    table.upsert([{"id": "k0", "ts": 7, "note": "note, 0"}, {"id": "k8", "ts": 8, "note": "new"}])
+    after = table.delete(["k9"]).instant
+    assert before is not None and after is not None
+    out, note = run("diff", str(copy), before, after, "--json")
+    rows = {row["key"]: row for row in json.loads(out)}
+    assert {key: row["change"] for key, row in rows.items()} == {"k0": "changed", "k8": "added", "k9": "removed"}
+    assert rows["k0"]["columns"] == ["ts"]
+    assert rows["k0"]["after"]["ts"] == 7
+    assert rows["k9"]["after"] is None
+    assert "1 added, 1 removed, 1 changed" in note
+    target = tmp_path / "diff.arrow"
+    run("diff", str(copy), before, after, "--arrow", str(target))
+    with pa.ipc.open_file(target) as reader:
+        assert reader.read_all().num_rows == 3
+    assert json.loads(run("diff", str(copy), after, after, "--json")[0]) == []

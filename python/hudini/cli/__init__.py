@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns its exit code: 0 done, 1 failed, 2 not understood."""
+    """Runs one command; returns its exit code: 0 done, 1 failed, 2 not understood, 3 damage found by verify."""
     try:
         from hudini.cli.app import app
     except ModuleNotFoundError as error:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hudini
-from hudini.cli import demo, files, look, rows
+from hudini.cli import check, demo, files, look, rows
 
 app = typer.Typer(
     help="Look into Apache Hudi tables: hudini VERB TABLE.",
@@ -48,10 +48,12 @@ for command in (
     rows.count,
     rows.incremental,
     rows.changes,
+    rows.diff,
     rows.sql,
     files.log,
     files.hfile,
     files.instant,
+    check.verify,
     demo.demo,
 ):
     app.command()(command)

@@ -30,6 +30,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hudini._optional import need
+from hudini.progress import watching
 from hudini.streams import ArrowRows, Rows
 
 SHOWN = 1000
@@ -217,15 +218,17 @@ def _csv_lines(header: list[str], rows: Iterable[Iterable[Any]]) -> Iterator[str
 
 def _write_arrow(rows: ArrowRows, target: str) -> None:
     ipc = need("pyarrow.ipc", "--arrow")
-    reader = rows.reader()
     if target == "-":
+        reader = rows.reader()
         with _output() as out, ipc.new_stream(out.buffer, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
         return
     count = 0
-    with ipc.new_file(target, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-            count += batch.num_rows
+    with watching(True) as listener:
+        reader = rows._reader(listener)
+        with ipc.new_file(target, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                count += batch.num_rows
     note(f"{counted(count, 'row')} written to {target}")

@@ -1,4 +1,4 @@
-"""Verbs that read rows: read, head, count, incremental, changes, sql."""
+"""Verbs that read rows: read, head, count, incremental, changes, diff, sql."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 import hudini
+from hudini._difference import difference
 from hudini._optional import need
 from hudini.cli.opening import AsOf, Storage, Where, opened
-from hudini.cli.output import Arrow, Csv, Form, Json, show_record, show_rows
+from hudini.cli.output import Arrow, Csv, Form, Json, note, show_record, show_rows
 from hudini.streams import ArrowRows
 
 
@@ -80,7 +81,7 @@ def count(
 ) -> None:
     """How many rows the table has."""
     form = Form(json, csv, arrow)
-    total = _scan(opened(table, storage), None, filter, as_of, mode, False, None).count()
+    total = _scan(opened(table, storage), None, filter, as_of, mode, False, None).count(progress=True)
     if json or csv or arrow:
         show_record({"count": total}, form)
     else:
@@ -117,6 +118,23 @@ def changes(
     _show(opened(table, storage).changes(start, end), form)
 
 
+def diff(
+    table: Where,
+    old: Annotated[str, typer.Argument(metavar="A", help="The earlier state: an instant or an ISO time.")],
+    new: Annotated[str, typer.Argument(metavar="B", help="The later one.")],
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
+    """The rows that differ between two states: added, removed, or changed and in which columns."""
+    form = Form(json, csv, arrow)
+    found = difference(opened(table, storage), old, new)
+    show_rows(found.rows, found.columns, found, form)
+    counts = found.counts()
+    note(", ".join(f"{counts[change]} {change}" for change in ("added", "removed", "changed")))
+
+
 def sql(
     table: Where,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="In it the table is called t.")],
@@ -132,7 +150,7 @@ def sql(
     duckdb = need("duckdb", "hudini sql")
     scan = _scan(opened(table, storage), None, None, as_of, Mode.snapshot, meta, None)
     with duckdb.connect() as connection:
-        connection.register("t", scan.to_arrow())
+        connection.register("t", scan.to_arrow(progress=True))
         try:
             answer = connection.sql(query)
         except duckdb.Error as error:

@@ -3,17 +3,20 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
+use std::thread::ThreadId;
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
+use hudini_table::context::Watch;
 use hudini_table::{Error, Result};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::errors;
+use crate::watched::{self, Listener, Next, Produced};
 
 const SCHEMA_CAPSULE: &std::ffi::CStr = c"arrow_schema";
 const STREAM_CAPSULE: &std::ffi::CStr = c"arrow_array_stream";
@@ -38,11 +41,33 @@ type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 pub(crate) struct Stream {
     schema: SchemaRef,
     rows: Mutex<Option<Batches>>,
+    watching: Option<Watching>,
+}
+
+/// How a stream is watched while it is read.
+struct Watching {
+    watch: Watch,
+    listener: Mutex<Listener>,
+    /// Whether the reader raises the exception whose text it gets. Otherwise Ctrl-C is asked for once more, since the
+    /// reader would raise something of its own.
+    is_restored: bool,
 }
 
 impl Stream {
     pub(crate) fn new(schema: SchemaRef, rows: impl Iterator<Item = Result<RecordBatch>> + Send + 'static) -> Self {
-        Self { schema, rows: Mutex::new(Some(Box::new(rows))) }
+        Self { schema, rows: Mutex::new(Some(Box::new(rows))), watching: None }
+    }
+
+    /// A stream that Ctrl-C ends. The rows are made with the same watch.
+    pub(crate) fn watched(
+        schema: SchemaRef,
+        rows: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+        watch: Watch,
+        listener: Listener,
+        is_restored: bool,
+    ) -> Self {
+        let watching = Watching { watch, listener: Mutex::new(listener), is_restored };
+        Self { watching: Some(watching), ..Self::new(schema, rows) }
     }
 }
 
@@ -58,7 +83,17 @@ impl Stream {
         drop(requested_schema);
         let taken = self.rows.lock().ok().and_then(|mut rows| rows.take());
         let rows = taken.ok_or_else(|| PyValueError::new_err("this stream was taken already; ask for a new one"))?;
-        let exported = FFI_ArrowArrayStream::new(Box::new(Rows { schema: self.schema.clone(), rows }));
+        let watching = self.watching.as_ref().map(|watching| Watched {
+            watch: watching.watch.clone(),
+            listener: watching.listener.lock().ok().and_then(|mut listener| listener.take()),
+            is_restored: watching.is_restored,
+            home: std::thread::current().id(),
+        });
+        let source = match watching {
+            None => Source::Plain(rows),
+            Some(how) => Source::Waiting(Some((rows, how))),
+        };
+        let exported = FFI_ArrowArrayStream::new(Box::new(Rows { schema: self.schema.clone(), source }));
         PyCapsule::new_with_value(py, exported, STREAM_CAPSULE)
     }
 }
@@ -66,7 +101,61 @@ impl Stream {
 /// Rows on their way into a C stream.
 struct Rows {
     schema: SchemaRef,
-    rows: Batches,
+    source: Source,
+}
+
+struct Watched {
+    watch: Watch,
+    listener: Listener,
+    is_restored: bool,
+    home: ThreadId,
+}
+
+enum Source {
+    /// Read by who takes them.
+    Plain(Batches),
+    /// To be read by a thread, from when the first are asked for.
+    Waiting(Option<(Batches, Watched)>),
+    Reading {
+        rows: Produced<Result<RecordBatch>>,
+        is_restored: bool,
+    },
+}
+
+impl Source {
+    fn next(&mut self) -> Option<std::result::Result<RecordBatch, String>> {
+        if let Self::Waiting(waiting) = self {
+            let (rows, Watched { watch, listener, is_restored, home }) = waiting.take()?;
+            match Produced::start(rows, watch, listener, home) {
+                Ok(rows) => *self = Self::Reading { rows, is_restored },
+                Err(error) => return Some(Err(errors::as_text(&error))),
+            }
+        }
+        let batch = match self {
+            Self::Plain(rows) => rows.next()?,
+            Self::Waiting(_) => return None,
+            Self::Reading { rows, is_restored } => match rows.next() {
+                Next::Item(batch) => batch,
+                Next::End => return None,
+                Next::Raised(error) => return Some(Err(raised(error, *is_restored))),
+                Next::Panicked => Err(Error::internal("reading rows panicked")),
+            },
+        };
+        Some(batch.map_err(|error| errors::as_text(&error)))
+    }
+}
+
+/// The text for an exception that ended a stream.
+fn raised(error: PyErr, is_restored: bool) -> String {
+    if !is_restored {
+        Python::attach(|py| {
+            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                // SAFETY: it may be called at any time, and does what the signal does.
+                unsafe { pyo3::ffi::PyErr_SetInterrupt() };
+            }
+        });
+    }
+    watched::keep(error)
 }
 
 impl Iterator for Rows {
@@ -74,9 +163,10 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<Self::Item> {
         // A panic must not unwind into the C code that called us.
-        let next = catch_unwind(AssertUnwindSafe(|| self.rows.next()));
-        let batch = next.unwrap_or_else(|_| Some(Err(Error::internal("reading rows panicked"))))?;
-        Some(batch.map_err(|e| ArrowError::ExternalError(errors::as_text(&e).into())))
+        let next = catch_unwind(AssertUnwindSafe(|| self.source.next()));
+        let panicked = || Some(Err(errors::as_text(&Error::internal("reading rows panicked"))));
+        let batch = next.unwrap_or_else(|_| panicked())?;
+        Some(batch.map_err(|text| ArrowError::ExternalError(text.into())))
     }
 }
 

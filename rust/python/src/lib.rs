@@ -10,6 +10,7 @@ mod merger;
 mod scan;
 mod table;
 mod values;
+mod watched;
 
 use pyo3::prelude::*;
 
@@ -33,6 +34,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     ] {
         m.add_function(function)?;
     }
+    m.add_function(wrap_pyfunction!(watched::taken_exception, m)?)?;
     m.add_function(wrap_pyfunction!(merger::register_merger, m)?)?;
     m.add_function(wrap_pyfunction!(action::locate, m)?)?;
     m.add_function(wrap_pyfunction!(action::run_task, m)?)?;

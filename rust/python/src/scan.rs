@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hudini_table::bytes_form::BytesForm;
+use hudini_table::context::Watch;
 use hudini_table::scan::{self, DEFAULT_BATCH_ROWS, Split};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -10,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::arrow::{Schema, Stream};
 use crate::errors::released;
 use crate::values;
+use crate::watched::{Listener, watched};
 
 /// One question to one pinned state.
 #[pyclass(module = "hudini._core", frozen)]
@@ -28,13 +30,14 @@ impl Scan {
         Schema(Arc::clone(self.inner.schema()))
     }
 
-    fn reader(&self, py: Python<'_>) -> PyResult<Stream> {
-        let rows = released(py, || self.inner.read())?;
-        Ok(Stream::new(Arc::clone(self.inner.schema()), rows))
+    fn reader(&self, py: Python<'_>, listener: Listener, is_restored: bool) -> PyResult<Stream> {
+        let watch = Watch::default();
+        let rows = released(py, || self.inner.read_watched(&watch))?;
+        Ok(Stream::watched(Arc::clone(self.inner.schema()), rows, watch, listener, is_restored))
     }
 
-    fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        released(py, || self.inner.count())
+    fn count(&self, py: Python<'_>, listener: Listener) -> PyResult<u64> {
+        watched(py, &listener, |watch| self.inner.count_watched(watch))
     }
 
     fn splits<'py>(&self, py: Python<'py>, target_bytes: Option<u64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
@@ -56,9 +59,15 @@ pub(crate) fn split_schema(py: Python<'_>, split: Vec<u8>) -> PyResult<Schema> {
 }
 
 #[pyfunction]
-pub(crate) fn read_split(py: Python<'_>, split: Vec<u8>, batch_size: Option<usize>) -> PyResult<Stream> {
+pub(crate) fn read_split(
+    py: Python<'_>,
+    split: Vec<u8>,
+    batch_size: Option<usize>,
+    is_restored: bool,
+) -> PyResult<Stream> {
     released(py, || {
-        let split = Split::from_bytes(&split)?;
-        Ok(Stream::new(split.schema()?, split.read(batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1))?))
+        let (split, watch) = (Split::from_bytes(&split)?, Watch::default());
+        let rows = split.read_watched(batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1), &watch)?;
+        Ok(Stream::watched(split.schema()?, rows, watch, None, is_restored))
     })
 }

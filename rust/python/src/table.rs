@@ -9,6 +9,7 @@ use hudini_table::inspect;
 use hudini_table::metadata;
 use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{self, Images, ScanRequest, Window};
+use hudini_table::verify::verify;
 use hudini_table::write::{self, WriteRequest};
 use hudini_table::{Error, ErrorKind, Location, options};
 use pyo3::prelude::*;
@@ -19,6 +20,7 @@ use crate::arrow::{Schema, Stream, rows_of, schema_of};
 use crate::errors::{released, to_python};
 use crate::scan::Scan;
 use crate::values::{self, Map};
+use crate::watched::{Listener, watched};
 
 /// A handle on one table; every call looks at the newest state.
 #[pyclass(module = "hudini._core", frozen)]
@@ -194,6 +196,11 @@ impl Table {
     fn metadata(&self, py: Python<'_>, partition: Option<String>) -> PyResult<Stream> {
         let found = released(py, || metadata::rows(&self.inner, partition.as_deref()))?;
         Ok(Stream::new(found.schema, found.rows))
+    }
+
+    fn verify<'py>(&self, py: Python<'py>, deep: bool, listener: Listener) -> PyResult<Bound<'py, PyDict>> {
+        let report = watched(py, &listener, |watch| verify(&self.inner, deep, watch))?;
+        values::report(py, &report)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the arguments of Table.read, all of them")]

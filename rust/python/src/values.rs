@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use hudini_table::inspect::{IndexLine, PartitionLine};
 use hudini_table::options::{OPERATION, Operation, Options};
 use hudini_table::scan::Explanation;
+use hudini_table::verify::{Finding, Report};
 use hudini_table::view::{DataFile, FileSlice};
 use hudini_table::write::CommitResult;
 use hudini_table::{Error, HistoryEntry, Result};
@@ -87,6 +88,24 @@ pub(crate) fn explanation<'py>(py: Python<'py>, plan: &Explanation) -> PyResult<
     out.set_item("pruned", pruned)?;
     out.set_item("options_without_effect", &plan.options_without_effect)?;
     out.set_item("warnings", &plan.warnings)?;
+    Ok(out)
+}
+
+pub(crate) fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let finding = |finding: &Finding| -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        out.set_item("level", finding.level.name())?;
+        out.set_item("check", finding.check)?;
+        out.set_item("path", &finding.path)?;
+        out.set_item("instant", &finding.instant)?;
+        out.set_item("message", &finding.message)?;
+        Ok(out)
+    };
+    let out = PyDict::new(py);
+    out.set_item("ok", report.ok())?;
+    out.set_item("findings", report.findings.iter().map(finding).collect::<PyResult<Vec<_>>>()?)?;
+    out.set_item("checked", &report.checked)?;
+    out.set_item("seconds", report.seconds)?;
     Ok(out)
 }
 

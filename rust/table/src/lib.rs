@@ -18,6 +18,7 @@ pub mod service;
 pub mod storage;
 pub mod table;
 pub mod timeline;
+pub mod verify;
 pub mod view;
 pub mod write;
 

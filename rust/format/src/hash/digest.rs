@@ -1,11 +1,17 @@
 //! Digests by which buckets are found and named.
 
 use md5::{Digest, Md5};
+use xxhash_rust::xxh3::xxh3_128;
 use xxhash_rust::xxh32::xxh32;
 
 /// xxHash32 without a seed.
 pub(super) fn xx32(bytes: &[u8]) -> u32 {
     xxh32(bytes, 0)
+}
+
+/// 128 bits that stand for some bytes: of two keys they are the same by chance never.
+pub fn fingerprint(bytes: &[u8]) -> u128 {
+    xxh3_128(bytes)
 }
 
 /// `java.util.UUID.nameUUIDFromBytes`: version 3, without a namespace.

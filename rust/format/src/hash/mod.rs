@@ -15,6 +15,7 @@ mod partition_buckets;
 use crate::key::key_parts;
 
 pub use consistent::{FIRST_RING_INSTANT, Node, NodeTag, RING_COMMIT_SUFFIX, RING_FOLDER, RING_SUFFIX, Ring, RingFile};
+pub use digest::fingerprint;
 pub use partition_buckets::{PARTITION_BUCKETS_FOLDER, PARTITION_BUCKETS_SUFFIX, PartitionBuckets};
 
 const MURMUR_MULTIPLIER: i32 = 0x5bd1_e995;

@@ -1,9 +1,11 @@
 //! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
 
+mod footer;
 pub(crate) mod groups;
 mod parquet_schema;
 mod read;
 mod write;
 
+pub use footer::{Footer, footer};
 pub use read::{read, read_matching, read_part};
 pub use write::{BaseFileWriter, WriteOptions, WrittenFile};

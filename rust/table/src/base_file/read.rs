@@ -47,7 +47,7 @@ pub fn read_matching(
     batches(whole(storage, path)?, wanted, names, batch_size, path, Some(predicate))
 }
 
-fn whole(storage: &Arc<dyn Storage>, path: &str) -> Result<StoredFile> {
+pub(super) fn whole(storage: &Arc<dyn Storage>, path: &str) -> Result<StoredFile> {
     let meta = storage.head(path)?;
     let meta = meta.ok_or_else(|| {
         Error::storage("a base file of the snapshot is gone")
@@ -94,7 +94,7 @@ fn batches(
     })))
 }
 
-struct StoredFile {
+pub(super) struct StoredFile {
     storage: Arc<dyn Storage>,
     path: String,
     /// Where the Parquet file lies in the stored one.
@@ -133,7 +133,7 @@ impl ChunkReader for StoredFile {
 }
 
 /// Reads on from a position, a piece at a time.
-struct Ahead {
+pub(super) struct Ahead {
     file: StoredFile,
     at: u64,
     buffer: Bytes,

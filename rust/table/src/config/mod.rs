@@ -6,6 +6,7 @@ mod store;
 
 use std::collections::BTreeMap;
 
+use hudini_format::hash::PARTITION_BUCKETS_FOLDER;
 use hudini_format::instant::Layout;
 use hudini_format::key::KeyConfig;
 use hudini_format::properties::Properties;
@@ -181,6 +182,20 @@ impl TableConfig {
         let hash_fields = split_fields(self.get(keys::HASH_FIELDS).unwrap_or_default());
         let hash_fields = if hash_fields.is_empty() { self.record_key.clone() } else { hash_fields };
         Ok(Some(Buckets { count, hash_fields }))
+    }
+
+    /// The buckets of all partitions, if the table says how its keys are put into them: hashed into a fixed number.
+    pub fn simple_buckets(&self, storage: &dyn Storage) -> Result<Option<Buckets>> {
+        let is = |key: &str, value: &str, absent: bool| {
+            self.get(key).map_or(absent, |found| found.eq_ignore_ascii_case(value))
+        };
+        if !is(keys::INDEX_TYPE, "BUCKET", false) || !is(keys::BUCKET_ENGINE, "SIMPLE", true) {
+            return Ok(None);
+        }
+        let Ok(Some(buckets)) = self.buckets() else { return Ok(None) };
+        // Partitions may have numbers of buckets of their own.
+        let uniform = storage.list(&format!("{HOODIE}/{PARTITION_BUCKETS_FOLDER}"))?.is_empty();
+        Ok(uniform.then_some(buckets))
     }
 
     /// Partitions of the metadata table that readers trust, built or being built.

@@ -8,11 +8,13 @@ mod clock;
 mod ids;
 pub mod pool;
 pub mod ticker;
+mod watch;
 
 use std::sync::Arc;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use ids::{Ids, SeededIds, SystemIds};
+pub use watch::{Progress, Watch};
 
 /// Memory that merging and sorting may hold before they spill: Apache Hudi's default for merges, 1 GiB.
 pub const DEFAULT_MEMORY_LIMIT: u64 = 1 << 30;

@@ -73,6 +73,11 @@ impl File {
         Ok(Self { storage, name: name.to_owned(), size: meta.size })
     }
 
+    /// A file of a store that is open.
+    pub(crate) fn within(storage: &Arc<dyn Storage>, path: String, size: u64) -> Self {
+        Self { storage: Arc::clone(storage), name: path, size }
+    }
+
     /// The last part of its path.
     pub fn name(&self) -> &str {
         &self.name

@@ -135,6 +135,27 @@ impl MetadataTable {
         found.into_iter().map(entries).collect()
     }
 
+    /// Where the records of all keys are.
+    pub fn all_record_locations(&self) -> Result<impl Iterator<Item = Result<(String, RecordIndexEntry)>> + use<>> {
+        let partition = Partition::RecordIndex;
+        let path = format!("{}/{partition}", self.storage.root());
+        Ok(self.all(self.there(&partition)?)?.map(move |record| {
+            let MetadataRecord { key, payload, .. } = record?;
+            match payload {
+                Payload::RecordIndex(entry) => Ok((key, entry)),
+                other => {
+                    let message = format!("a record of type {} in {}", other.number(), Partition::RecordIndex);
+                    Err(Error::corrupt(message).at_path(&path))
+                }
+            }
+        }))
+    }
+
+    /// Whether the record index has groups for each partition of the table, and so a key once in each.
+    pub fn record_index_is_partitioned(&self) -> Result<bool> {
+        self.groups(self.there(&Partition::RecordIndex)?).map(|groups| groups.are_by_partition())
+    }
+
     /// The record keys that have some values, by a secondary index, which is named without `secondary_index_`. Releases
     /// before 1.1 do not index null.
     pub fn keys_with_values(&self, index: &str, values: &[Option<String>]) -> Result<Vec<SecondaryEntry>> {

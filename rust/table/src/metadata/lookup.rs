@@ -158,6 +158,10 @@ impl Groups {
         chosen.map(|(_, slices)| slices.as_slice())
     }
 
+    pub(super) fn are_by_partition(&self) -> bool {
+        self.slices.keys().any(Option::is_some)
+    }
+
     fn number_of(&self, key: &str, slices: &[FileSlice]) -> Result<u32> {
         self.partition.file_group(self.version, key, slices.len() as u32)
     }

@@ -21,8 +21,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::config::TableConfig;
+use crate::context::Watch;
 use crate::merge::MergeRule;
 use crate::options::{self, MergeMode, MergeType, QueryType};
+use crate::storage::Storage;
+use crate::storage::watched::Watched;
 use crate::table::Table;
 use crate::view::FileSlice;
 use crate::{Error, Result};
@@ -162,6 +165,13 @@ impl Scan {
         }
     }
 
+    /// The slices, each with a split of its own.
+    pub(crate) fn by_slice(&self) -> Vec<(FileSlice, Split)> {
+        let Found::Rows { slices, commits } = &self.pinned.found else { return Vec::new() };
+        let split = |slice: &FileSlice| Split::Rows(self.rows_of(vec![slice.clone()], commits.clone()));
+        slices.iter().map(|slice| (slice.clone(), split(slice))).collect()
+    }
+
     fn rows_of(&self, slices: Vec<FileSlice>, commits: Option<BTreeSet<String>>) -> RowSplit {
         let columns = self.schema.fields().iter().map(|f| f.name().clone()).collect();
         let filter = self.request.filter.clone();
@@ -174,9 +184,17 @@ impl Scan {
 
     /// All rows, slice by slice, in an order that does not depend on the number of threads.
     pub fn read(&self) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+        self.read_watched(&Watch::default())
+    }
+
+    /// The same, watched; what is under way when the rows are dropped is cancelled.
+    pub fn read_watched(&self, watch: &Watch) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
         let batch_size = self.request.batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1);
         let splits = self.splits(None);
-        let rows = parallel::read(&self.table.storage, &self.table.context, splits, batch_size);
+        watch.expect(splits.len());
+        let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
+        let rows = parallel::read(&storage, &self.table.context, splits, batch_size, watch);
+        let rows = Abandoned { rows, watch: watch.clone() };
         Ok(match self.request.limit {
             Some(limit) => Box::new(limited(rows, limit)),
             None => Box::new(rows),
@@ -184,11 +202,16 @@ impl Scan {
     }
 
     pub fn count(&self) -> Result<u64> {
+        self.count_watched(&Watch::default())
+    }
+
+    /// The same, watched.
+    pub fn count_watched(&self, watch: &Watch) -> Result<u64> {
         let mut counted = self.clone();
         if let Found::Rows { .. } = self.pinned.found {
             counted.schema = Arc::new(Schema::empty());
         }
-        counted.read()?.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum()
+        counted.read_watched(watch)?.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum()
     }
 
     pub fn explain(&self) -> Result<Explanation> {
@@ -217,6 +240,32 @@ impl Scan {
             warnings: self.table.options.warnings().iter().chain(&self.pinned.warnings).cloned().collect(),
         })
     }
+}
+
+/// Rows of which nobody may want the rest.
+struct Abandoned<R> {
+    rows: R,
+    watch: Watch,
+}
+
+impl<R: Iterator> Iterator for Abandoned<R> {
+    type Item = R::Item;
+
+    fn next(&mut self) -> Option<R::Item> {
+        self.rows.next()
+    }
+}
+
+impl<R> Drop for Abandoned<R> {
+    /// Before the rows are dropped, which waits for the threads that read them.
+    fn drop(&mut self) {
+        self.watch.cancel();
+    }
+}
+
+/// All columns as files have them, the meta columns in front.
+pub(crate) fn stored_columns(snapshot: &Snapshot) -> Result<Schema> {
+    RowShape::stored(snapshot)
 }
 
 /// The newest slices of the table, now or as of a moment.

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use arrow_array::RecordBatch;
 
 use super::split::Split;
-use crate::context::Context;
+use crate::context::{Context, Watch};
 use crate::storage::Storage;
 use crate::{Error, Result};
 
@@ -24,13 +24,15 @@ pub(super) fn read(
     context: &Context,
     splits: Vec<Split>,
     batch_size: usize,
+    watch: &Watch,
 ) -> Box<dyn Iterator<Item = Item> + Send> {
-    let storage = Arc::clone(storage);
+    let (storage, watch) = (Arc::clone(storage), watch.clone());
     if context.threads <= 1 || splits.len() <= 1 {
-        return Box::new(splits.into_iter().flat_map(move |split| rows_of(&storage, &split, batch_size)));
+        return Box::new(splits.into_iter().flat_map(move |split| rows_of(&storage, &split, batch_size, &watch)));
     }
     Box::new(Ordered {
         storage,
+        watch,
         batch_size,
         waiting: splits.into(),
         running: VecDeque::new(),
@@ -38,15 +40,32 @@ pub(super) fn read(
     })
 }
 
-fn rows_of(storage: &Arc<dyn Storage>, split: &Split, batch_size: usize) -> Box<dyn Iterator<Item = Item> + Send> {
-    match split.read_on(storage, batch_size) {
-        Ok(reader) => Box::new(reader),
+fn rows_of(
+    storage: &Arc<dyn Storage>,
+    split: &Split,
+    batch_size: usize,
+    watch: &Watch,
+) -> Box<dyn Iterator<Item = Item> + Send> {
+    match watch.check().and_then(|()| split.read_on(storage, batch_size)) {
+        Ok(reader) => {
+            let (watch, over) = (watch.clone(), watch.clone());
+            let counted = reader.map(move |batch| {
+                watch.check()?;
+                batch.inspect(|rows| watch.add_rows(rows.num_rows()))
+            });
+            let mut over = Some(over);
+            Box::new(counted.chain(std::iter::from_fn(move || {
+                over.take().inspect(Watch::part_done);
+                None
+            })))
+        }
         Err(e) => Box::new(std::iter::once(Err(e))),
     }
 }
 
 struct Ordered {
     storage: Arc<dyn Storage>,
+    watch: Watch,
     batch_size: usize,
     waiting: VecDeque<Split>,
     running: VecDeque<Running>,
@@ -64,9 +83,9 @@ impl Ordered {
             && let Some(split) = self.waiting.pop_front()
         {
             let (sender, rows) = sync_channel(AHEAD);
-            let (storage, batch_size) = (Arc::clone(&self.storage), self.batch_size);
+            let (storage, watch, batch_size) = (Arc::clone(&self.storage), self.watch.clone(), self.batch_size);
             let work = move || {
-                for batch in rows_of(&storage, &split, batch_size) {
+                for batch in rows_of(&storage, &split, batch_size, &watch) {
                     let failed = batch.is_err();
                     if sender.send(batch).is_err() || failed {
                         break;
@@ -78,6 +97,17 @@ impl Ordered {
             self.running.push_back(Running { rows, thread });
         }
         Ok(())
+    }
+}
+
+/// Who stops reading leaves no thread behind.
+impl Drop for Ordered {
+    fn drop(&mut self) {
+        for Running { rows, thread } in self.running.drain(..) {
+            drop(rows);
+            // It may have panicked; nobody is there any more to be told.
+            drop(thread.join());
+        }
     }
 }
 

@@ -9,13 +9,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::take::take;
-use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, bucket_of_file_id, bucket_of_key};
+use hudini_format::hash::{bucket_of_file_id, bucket_of_key};
 use hudini_format::key::{DEFAULT_PARTITION, Generator, KeyConfig};
 use hudini_format::schema::meta;
 
 use super::shape::RowShape;
 use crate::Result;
-use crate::config::{HOODIE, TableConfig, keys};
+use crate::config::TableConfig;
 use crate::filter::{ColumnStats, Predicate, Stats, exact_date};
 use crate::storage::Storage;
 use crate::view::FileSlice;
@@ -241,18 +241,8 @@ fn wanted_buckets(
     generator: &KeyConfig,
     columns: &Schema,
 ) -> Result<Option<WantedBuckets>> {
-    let is = |key: &str, value: &str, absent: bool| {
-        config.get(key).map_or(absent, |found| found.eq_ignore_ascii_case(value))
-    };
-    if !is(keys::INDEX_TYPE, "BUCKET", false) || !is(keys::BUCKET_ENGINE, "SIMPLE", true) {
-        return Ok(None);
-    }
-    let Ok(Some(buckets)) = config.buckets() else { return Ok(None) };
+    let Some(buckets) = config.simple_buckets(storage)? else { return Ok(None) };
     let Some(keys) = wanted_keys(predicate, generator, columns)? else { return Ok(None) };
-    // Partitions may have numbers of buckets of their own.
-    if !storage.list(&format!("{HOODIE}/{PARTITION_BUCKETS_FOLDER}"))?.is_empty() {
-        return Ok(None);
-    }
     let keys = keys.as_string::<i32>().iter().flatten();
     let wanted = keys.map(|key| bucket_of_key(key, &buckets.hash_fields, buckets.count)).collect();
     Ok(Some(WantedBuckets { wanted, count: buckets.count }))

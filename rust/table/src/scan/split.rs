@@ -15,9 +15,11 @@ use super::changes::ChangeSplit;
 use super::shape::RowShape;
 use crate::base_file;
 use crate::bytes_form::BytesForm;
+use crate::context::Watch;
 use crate::filter::Predicate;
 use crate::merge::{Batches, MergeRule, SliceLogs, SliceMerge, columns_of};
 use crate::storage::Storage;
+use crate::storage::watched::Watched;
 use crate::table::Location;
 use crate::timeline::Snapshot;
 use crate::view::FileSlice;
@@ -46,14 +48,20 @@ impl Split {
 
     /// Opens the storage itself: for processes elsewhere.
     pub fn read(&self, batch_size: usize) -> Result<SplitReader> {
+        self.read_watched(batch_size, &Watch::default())
+    }
+
+    /// The same, watched.
+    pub fn read_watched(&self, batch_size: usize, watch: &Watch) -> Result<SplitReader> {
         let reading = match self {
             Self::Rows(split) => &split.reading,
             Self::Changes(split) => &split.reading,
         };
-        self.read_on(&reading.location.open()?, batch_size)
+        let storage: Arc<dyn Storage> = Arc::new(Watched::new(reading.location.open()?, watch.clone()));
+        self.read_on(&storage, batch_size)
     }
 
-    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
+    pub(crate) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
         let rows = match self {
             Self::Rows(split) => split.read_on(storage, batch_size)?,
             Self::Changes(split) => split.read_on(storage, batch_size)?,

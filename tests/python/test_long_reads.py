@@ -1,0 +1,142 @@
+"""Long reads: Ctrl-C ends them soon and leaves no thread behind; progress is told while they go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudini
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SCHEMA = {"id": "string not null", "ts": "long not null", "text": "string"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+CALLS = ["to_arrow", "batches", "capsule", "count", "verify", "polars"]
+# A read that is not ended takes longer than anybody waits.
+DEADLINE = 60
+
+
+def filled(path: Path, table_type: str) -> hudini.Table:
+    table = hudini.create(path, SCHEMA, record_key="id", ordering="ts", table_type=table_type, options=BUCKETS)
+    for ts, step in ((1, 1), (2, 2)):
+        ids = range(0, 60_000, step)
+        rows = {"id": [f"k{n:06}" for n in ids], "ts": [ts] * len(ids), "text": [f"text {n}" for n in ids]}
+        table.upsert(pa.table(rows))
+    return table
+
+
+@pytest.fixture(scope="module", params=["cow", "mor"])
+def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> hudini.Table:
+    return filled(tmp_path_factory.mktemp("long") / request.param, request.param)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("call", CALLS)
+def test_ctrl_c_ends_a_read(call: str, threads: int, table: hudini.Table) -> None:
+    """The child reads again and again, so that the signal comes in the middle of a read whatever the machine."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.python.test_long_reads", call, str(threads), table.path],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "reading\n"
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=DEADLINE)
+    assert (out, child.returncode) == ("interrupted\n", 0), err
+
+
+def scene(call: str, threads: int, path: str) -> None:
+    """Reads until it is interrupted, and then looks whether a thread of hudini is left."""
+    table = hudini.open(path, threads=threads)
+    calls = {
+        "to_arrow": lambda: table.read().to_arrow(),
+        "batches": lambda: list(table.read()),
+        "capsule": lambda: pa.table(table.read()),
+        "count": lambda: table.read().count(),
+        "verify": lambda: table.verify(deep=True),
+        "polars": lambda: table.read().to_polars(),
+    }
+    calls[call]()
+    try:
+        print("reading", flush=True)
+        while True:
+            calls[call]()
+    except BaseException as error:
+        # Who takes the bare stream may raise an error of its own, with the text of ours.
+        assert isinstance(error, KeyboardInterrupt) or (call == "capsule" and "interrupted" in str(error)), error
+        assert threads_of_hudini() == []
+        # What of the signal is still to come, comes now.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print("interrupted", flush=True)
+
+
+def threads_of_hudini() -> list[str]:
+    if not Path("/proc/self/task").exists():
+        return []
+    names = [Path(f"/proc/self/task/{task}/comm").read_text() for task in os.listdir("/proc/self/task")]
+    return [name for name in names if name.startswith("hudini")]
+
+
+@pytest.mark.parametrize("call", ["to_arrow", "to_batches", "to_pandas", "to_polars"])
+def test_progress_is_told(call: str, table: hudini.Table) -> None:
+    told: list[hudini.Progress] = []
+    getattr(table.read(), call)(progress=told.append)
+    last = told[-1]
+    assert (last.done, last.total, last.rows) == (4, 4, 60_000)
+    assert last.bytes > 0
+    assert last.seconds >= 0
+
+
+def test_progress_of_counting_and_verifying(table: hudini.Table) -> None:
+    told: list[hudini.Progress] = []
+    assert table.read().count(progress=told.append) == 60_000
+    assert (told[-1].done, told[-1].total) == (4, 4)
+    table.verify(deep=True, progress=told.append)
+    assert told[-1].done == told[-1].total > 4
+
+
+@pytest.mark.parametrize("call", ["to_arrow", "count", "verify"])
+def test_what_the_listener_raises_ends_the_call(call: str, table: hudini.Table) -> None:
+    def refuse(progress: hudini.Progress) -> None:
+        raise LookupError("enough")
+
+    target = table if call == "verify" else table.read()
+    with pytest.raises(LookupError, match="enough"):
+        getattr(target, call)(progress=refuse)
+    assert threads_of_hudini() == []
+
+
+def test_a_bar_is_for_terminals(table: hudini.Table, capsys: pytest.CaptureFixture[str]) -> None:
+    table.read().to_arrow(progress=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_abandoned_stream_leaves_no_thread(table: hudini.Table) -> None:
+    reader = table.read(batch_size=100).reader()
+    reader.read_next_batch()
+    del reader
+    assert threads_of_hudini() == []
+    limited = table.read(limit=3).to_arrow()
+    assert limited.num_rows == 3
+    assert threads_of_hudini() == []
+
+
+def test_a_read_on_another_thread_is_whole(table: hudini.Table) -> None:
+    found: list[int] = []
+    reader = threading.Thread(target=lambda: found.append(table.read().to_arrow().num_rows))
+    reader.start()
+    reader.join()
+    assert found == [60_000]
+
+
+if __name__ == "__main__":
+    scene(sys.argv[1], int(sys.argv[2]), sys.argv[3])
