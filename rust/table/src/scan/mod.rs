@@ -27,6 +27,7 @@ use crate::options::{self, MergeMode, MergeType, QueryType};
 use crate::storage::Storage;
 use crate::storage::watched::Watched;
 use crate::table::Table;
+use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
