@@ -9,6 +9,7 @@ mod incremental;
 mod moment;
 mod parallel;
 mod prune;
+mod ran;
 mod shape;
 mod split;
 
@@ -39,6 +40,7 @@ use split::Reading;
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
 pub use prune::Pruned;
+pub use ran::Ran;
 pub use split::{RowSplit, Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
