@@ -1,7 +1,7 @@
 """Which rows differ between two states of a table.
 
-Rows are told apart by partition and record key; those of tables without keys, or with keys that are there several times,
-by all their values.
+Rows are told apart by partition and record key; those of tables without keys, or with keys that are there several
+times, by all their values.
 """
 
 from __future__ import annotations

@@ -58,9 +58,17 @@ class Scan(ArrowRows):
         """The scan in pieces of about `target_bytes` of files, which other processes read with `hudini.read_split`."""
         return [Split(piece) for piece in self._core.splits(target_bytes)]
 
-    def explain(self) -> dict[str, Any]:
-        """What the scan will read, and which options have no effect."""
-        return self._core.explain()
+    def explain(self, run: bool = False, *, progress: Wanted = None) -> dict[str, Any]:
+        """What the scan will read, and which options have no effect.
+
+        With `run` all rows are read, and under `ran` stands what only that tells: rows, bytes, seconds, blocks in logs,
+        damaged ones, and how many slices were merged by record position and by record key.
+        """
+        plan = self._core.explain()
+        if run:
+            with watching(progress) as listener:
+                plan["ran"] = self._core.run(listener)
+        return plan
 
     def __repr__(self) -> str:
         return f"Scan({self._path}, instant {self.instant})"

@@ -22,6 +22,8 @@ BROKEN = {
 DOUBLED = {"cow_bulk_insert_row_writer", "cow_complex_key_v9", "mor_sql_dml_v9"}
 # Longer than its commit says: a torn attempt in front of the whole one.
 RETRIED = {"mor_corrupt_block_then_good_v9"}
+# Apache Hudi's bounds beside NaN are 0, and texts that are too long for statistics count as nulls.
+MISLED = {"mor_misleading_indexes_v9"}
 CASES = [subject.removesuffix("::timeline") for subject in catalogue.timelines()]
 
 
@@ -36,6 +38,6 @@ def test_what_apache_hudi_wrote_is_whole(case: str, tmp_path: Path) -> None:
     assert damage == BROKEN.get(case, set()), str(report)
     assert report.ok == (case not in BROKEN)
     warnings = {finding.check for finding in report.findings if finding.level == "warning"}
-    expected = {"duplicate_key"} if case in DOUBLED else {"file_size"} if case in RETRIED else set()
+    expected = {"duplicate_key"} if case in DOUBLED else {"file_size"} if case in RETRIED else {"column_stats"} if case in MISLED else set()
     if case not in BROKEN:
         assert warnings == expected, str(report)

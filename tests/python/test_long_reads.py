@@ -115,6 +115,16 @@ def test_what_the_listener_raises_ends_the_call(call: str, table: hudini.Table) 
     assert threads_of_hudini() == []
 
 
+def test_explain_tells_of_a_run(table: hudini.Table) -> None:
+    assert "ran" not in table.read().explain()
+    ran = table.read().explain(run=True)["ran"]
+    assert ran["rows"] == 60_000
+    assert ran["bytes"] > 0
+    logged = 4 if table.table_type == "mor" else 0
+    assert ran["log_blocks"] == ran["merged_by_position"] + ran["merged_by_key"] == logged
+    assert ran["corrupt_log_blocks"] == 0
+
+
 def test_a_bar_is_for_terminals(table: hudini.Table, capsys: pytest.CaptureFixture[str]) -> None:
     table.read().to_arrow(progress=True)
     assert capsys.readouterr().err == ""

@@ -51,6 +51,11 @@ impl Scan {
         let plan = released(py, || self.inner.explain())?;
         values::explanation(py, &plan)
     }
+
+    fn run<'py>(&self, py: Python<'py>, listener: Listener) -> PyResult<Bound<'py, PyDict>> {
+        let ran = watched(py, &listener, |watch| self.inner.run(watch))?;
+        values::ran(py, &ran)
+    }
 }
 
 #[pyfunction]

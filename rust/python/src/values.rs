@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatch;
 use hudini_table::inspect::{IndexLine, PartitionLine};
 use hudini_table::options::{OPERATION, Operation, Options};
-use hudini_table::scan::Explanation;
+use hudini_table::scan::{Explanation, Ran};
 use hudini_table::verify::{Finding, Report};
 use hudini_table::view::{DataFile, FileSlice};
 use hudini_table::write::CommitResult;
@@ -88,6 +88,18 @@ pub(crate) fn explanation<'py>(py: Python<'py>, plan: &Explanation) -> PyResult<
     out.set_item("pruned", pruned)?;
     out.set_item("options_without_effect", &plan.options_without_effect)?;
     out.set_item("warnings", &plan.warnings)?;
+    Ok(out)
+}
+
+pub(crate) fn ran<'py>(py: Python<'py>, ran: &Ran) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("rows", ran.rows)?;
+    out.set_item("bytes", ran.bytes)?;
+    out.set_item("seconds", ran.seconds)?;
+    out.set_item("log_blocks", ran.log_blocks)?;
+    out.set_item("corrupt_log_blocks", ran.corrupt_log_blocks)?;
+    out.set_item("merged_by_position", ran.merged_by_position)?;
+    out.set_item("merged_by_key", ran.merged_by_key)?;
     Ok(out)
 }
 

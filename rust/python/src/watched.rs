@@ -195,14 +195,13 @@ fn lock<T>(receiver: &Mutex<Receiver<T>>) -> MutexGuard<'_, Receiver<T>> {
     receiver.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn send_all<T>(mut items: impl Iterator<Item = T>, sender: &SyncSender<T>) {
-    while let Some(item) = items.next() {
+/// The threads of the rows end with them, before the channel closes.
+fn send_all<T>(items: impl Iterator<Item = T>, sender: &SyncSender<T>) {
+    for item in items {
         if sender.send(item).is_err() {
             return;
         }
     }
-    // Threads of the rows end before this one, and that before the channel closes.
-    drop(items);
 }
 
 /// What ended a stream, to be raised by who gets the text of its error: C streams carry no exceptions.

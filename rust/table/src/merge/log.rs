@@ -70,6 +70,11 @@ impl<'s> SliceLogs<'s> {
         any_partial(&self.blocks)
     }
 
+    /// Whether they are merged by record position.
+    pub fn goes_by_position(&self) -> bool {
+        self.by_position
+    }
+
     pub fn stats(&self) -> LogStats {
         self.stats
     }

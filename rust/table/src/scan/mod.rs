@@ -10,6 +10,7 @@ mod moment;
 mod parallel;
 mod pin;
 mod prune;
+mod ran;
 mod shape;
 mod skip;
 mod split;
@@ -39,6 +40,8 @@ use split::Reading;
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
 pub use prune::{Evidence, Pruned};
+pub use ran::Ran;
+pub(crate) use skip::believes_bounds;
 pub use split::{RowSplit, Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.

@@ -15,8 +15,9 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use hudini_format::metadata_record::{ColumnStats, Scalar};
 use hudini_format::schema::TimeUnit as StatUnit;
 
-use super::findings::{At, Found};
+use super::findings::{At, Found, Level};
 use crate::Result;
+use crate::scan::believes_bounds;
 
 /// The columns of one file that there are statistics of.
 pub(super) struct Columns(Vec<Column>);
@@ -26,6 +27,8 @@ struct Column {
     at: usize,
     least: Option<Bound>,
     greatest: Option<Bound>,
+    /// Whether files are left out by the bounds. Apache Hudi itself writes false ones beside NaN and long texts.
+    believed: bool,
     stated: (Option<i64>, Option<i64>),
     rows: usize,
     nulls: usize,
@@ -50,6 +53,7 @@ impl Columns {
                 at,
                 least: bound(stats.min()),
                 greatest: bound(stats.max()),
+                believed: believes_bounds(stats, kind),
                 stated: (stats.value_count, stats.null_count),
                 rows: 0,
                 nulls: 0,
@@ -75,14 +79,18 @@ impl Columns {
             found.count("column_stats", 1);
             let name = &column.name;
             if column.outside > 0 {
+                let level = if column.believed { Level::Damage } else { Level::Warning };
                 let message = format!("{} values of column '{name}' lie outside of its statistics", column.outside);
-                found.damage("column_stats", at, message);
+                found.add(level, "column_stats", at, message);
             }
             let (rows, nulls) = column.stated;
             for (stated, is, what) in [(rows, column.rows, "values"), (nulls, column.nulls, "nulls")] {
                 if let Some(stated) = stated.filter(|stated| usize::try_from(*stated) != Ok(is)) {
+                    // Texts that are too long for statistics count as nulls, so more nulls prove nothing to a reader.
+                    let excess = what == "nulls" && usize::try_from(stated).is_ok_and(|stated| stated > is);
+                    let level = if excess { Level::Warning } else { Level::Damage };
                     let message = format!("column '{name}' has {is} {what}, and its statistics say {stated}");
-                    found.damage("column_stats", at, message);
+                    found.add(level, "column_stats", at, message);
                 }
             }
         }

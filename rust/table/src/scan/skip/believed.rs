@@ -63,6 +63,12 @@ pub(super) fn stats(found: &ColumnStats, kind: &DataType, of: Of) -> Stats {
     }
 }
 
+/// Whether a file is left out by these bounds, in a column of that type.
+pub(crate) fn believes_bounds(found: &ColumnStats, kind: &DataType) -> bool {
+    let stats = stats(found, kind, Of::File);
+    stats.min.is_some() || stats.max.is_some()
+}
+
 /// The value in the column's type, which must be the one that it had in the file.
 fn array(value: Scalar, kind: &DataType) -> Option<ArrayRef> {
     Some(match (value, kind) {

@@ -22,6 +22,8 @@ use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
+pub(crate) use believed::believes_bounds;
+
 /// A read whose slices indexes may rule out.
 pub(super) struct Indexed<'r> {
     pub(super) metadata: &'r MetadataTable,

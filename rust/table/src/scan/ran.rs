@@ -1,0 +1,58 @@
+//! What a scan does, known only once it was run.
+
+use std::sync::Arc;
+
+use super::Scan;
+use crate::Result;
+use crate::context::Watch;
+use crate::merge::SliceLogs;
+use crate::storage::Storage;
+use crate::storage::watched::Watched;
+
+/// The figures of one run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Ran {
+    pub rows: u64,
+    /// Read from storage for the rows, which need not be all of the files.
+    pub bytes: u64,
+    /// Of the rows alone; the plan was made before.
+    pub seconds: f64,
+    /// In the logs of the slices, those that do not count too.
+    pub log_blocks: u64,
+    /// Stretches of logs that are no block and were passed over.
+    pub corrupt_log_blocks: u64,
+    /// Slices whose logs were merged by record position, and by record key.
+    pub merged_by_position: usize,
+    pub merged_by_key: usize,
+}
+
+impl Scan {
+    /// Reads all rows and lets go of them.
+    pub fn run(&self, watch: &Watch) -> Result<Ran> {
+        let mut ran = self.survey(watch)?;
+        let (clock, before) = (&self.table.context.clock, watch.progress().bytes);
+        let started = clock.monotonic_ms();
+        ran.rows =
+            self.read_watched(watch)?.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum::<Result<_>>()?;
+        ran.seconds = (clock.monotonic_ms() - started) as f64 / 1000.0;
+        ran.bytes = watch.progress().bytes - before;
+        Ok(ran)
+    }
+
+    /// Goes through the logs by header, as each read does.
+    fn survey(&self, watch: &Watch) -> Result<Ran> {
+        let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
+        let mut ran = Ran::default();
+        for slice in self.pinned.found.slices().into_iter().filter(|slice| !slice.logs.is_empty()) {
+            let logs = SliceLogs::open(&storage, &self.reading.snapshot, slice, &self.reading.rule)?;
+            ran.log_blocks += logs.stats().blocks;
+            ran.corrupt_log_blocks += logs.stats().corrupt;
+            match (self.reading.unmerged, logs.goes_by_position()) {
+                (true, _) => {}
+                (false, true) => ran.merged_by_position += 1,
+                (false, false) => ran.merged_by_key += 1,
+            }
+        }
+        Ok(ran)
+    }
+}
