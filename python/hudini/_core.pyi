@@ -85,9 +85,9 @@ class Table:
         """Completed actions, newest first: instant, completed, action, operation, inserted, updated, deleted, files,
         bytes, seconds, metadata."""
 
-    def timeline(self, archived: bool) -> list[dict[str, Any]]:
+    def timeline(self, archived: bool, operations: bool) -> list[dict[str, Any]]:
         """The timeline, with `archived` back to the first action: requested, completed (None while pending), action,
-        state, operation."""
+        state, operation (None unless `operations`)."""
 
     def partitions(self) -> list[dict[str, Any]]:
         """partition, slices, base_files, base_bytes, log_files, log_bytes."""

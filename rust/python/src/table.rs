@@ -11,7 +11,7 @@ use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{self, Images, ScanRequest, Window};
 use hudini_table::verify::verify;
 use hudini_table::write::{self, WriteRequest};
-use hudini_table::{Error, ErrorKind, Location, options};
+use hudini_table::{Error, ErrorKind, Listed, Location, options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -143,8 +143,8 @@ impl Table {
         entries.iter().map(|entry| values::history_entry(py, entry)).collect()
     }
 
-    fn timeline<'py>(&self, py: Python<'py>, archived: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let lines = released(py, || self.inner.timeline_lines(archived))?;
+    fn timeline<'py>(&self, py: Python<'py>, archived: bool, operations: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let lines = released(py, || self.inner.timeline_lines(Listed { archived, operations }))?;
         lines
             .iter()
             .map(|line| {

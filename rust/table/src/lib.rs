@@ -23,4 +23,4 @@ pub mod view;
 pub mod write;
 
 pub use hudini_format::{Error, ErrorKind, Result};
-pub use table::{HistoryEntry, Location, Table};
+pub use table::{HistoryEntry, Listed, Location, Table};

@@ -121,16 +121,20 @@ impl Table {
         newest_first.map(|instant| self.history_entry(&timeline, instant)).collect()
     }
 
-    /// Every instant of the active timeline, and of the history if it is asked for; oldest first.
-    pub fn timeline_lines(&self, archived: bool) -> Result<Vec<TimelineLine>> {
-        let config = self.config()?;
-        let timeline = Timeline::load(self.storage.as_ref(), &config)?;
-        let timeline = if archived { timeline.with_history(self.storage.as_ref(), &config)? } else { timeline };
+    /// Every instant of the active timeline, and of the history if that is wanted; oldest first.
+    pub fn timeline_lines(&self, wanted: Listed) -> Result<Vec<TimelineLine>> {
+        let (config, storage) = (self.config()?, self.storage.as_ref());
+        let timeline = Timeline::load(storage, &config)?;
+        let timeline = match (wanted.archived, wanted.operations) {
+            (false, _) => timeline,
+            (true, false) => timeline.with_history_listed(storage, &config)?,
+            (true, true) => timeline.with_history(storage, &config)?,
+        };
         let operation = |instant: &timeline::Instant| -> Result<Option<String>> {
-            if !(instant.is_completed() && instant.action.writes_data()) {
+            if !(wanted.operations && instant.is_completed() && instant.action.writes_data()) {
                 return Ok(None);
             }
-            let metadata = timeline.commit_metadata(self.storage.as_ref(), instant)?;
+            let metadata = timeline.commit_metadata(storage, instant)?;
             Ok(metadata.operation_type.map(|operation| operation.to_lowercase()))
         };
         let line = |instant: &timeline::Instant| {
@@ -175,6 +179,15 @@ impl Table {
         }
         Ok(entry)
     }
+}
+
+/// What of a timeline is listed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Listed {
+    /// Back to the first action.
+    pub archived: bool,
+    /// Also by which operation an action wrote, for which what it says of itself is read.
+    pub operations: bool,
 }
 
 /// One instant of the timeline.

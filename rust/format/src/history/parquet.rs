@@ -12,7 +12,7 @@
 //! footer keys: parquet.avro.schema, writer.model.name
 //! ```
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
@@ -21,6 +21,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::filter::filter_record_batch;
+use bytes::Bytes;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::Compression;
@@ -33,7 +34,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::Entry;
 use crate::instant::Action;
-use crate::parquet_file::{Batches, Limits, ParquetFile};
+use crate::parquet_file::{Batches, Limits, ParquetFile, Parts, chunks};
 use crate::{Error, Result};
 
 const ROOT: &str = "org.apache.hudi.avro.model.HoodieLSMTimelineInstant";
@@ -95,6 +96,20 @@ impl Reader {
         instants: &impl RangeBounds<String>,
     ) -> Result<Self> {
         Self::open_with_limits(file, columns, instants, Limits::default())
+    }
+
+    /// The same of a file of this length, fetching only the footer and what the wanted columns take.
+    pub fn fetch(
+        length: u64,
+        columns: Columns,
+        instants: &impl RangeBounds<String>,
+        fetch: impl FnMut(Vec<Range<u64>>) -> Result<Vec<Bytes>>,
+    ) -> Result<Self> {
+        let choose = |metadata: &ParquetMetaData| {
+            let groups = metadata.row_groups().iter().filter(|group| may_hold(group, instants));
+            groups.flat_map(|group| chunks(group, columns.names())).collect()
+        };
+        Self::open(Parts::fetch(length, fetch, choose).map_err(broken)?, columns, instants)
     }
 
     pub fn open_with_limits<R: ChunkReader + 'static>(

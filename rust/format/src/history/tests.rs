@@ -167,3 +167,47 @@ proptest! {
         prop_assert_eq!(Manifest::decode(&manifest.encode()).unwrap(), manifest);
     }
 }
+
+#[test]
+fn only_wanted_columns_and_rows_are_fetched() {
+    let entry = |number: u32| Entry {
+        requested: format!("{number:017}"),
+        completed: Some(format!("{:017}", number + 1)),
+        action: Some(Action::DeltaCommit),
+        // Nothing that could be made smaller.
+        metadata: Some((0..2000_u32).flat_map(|at| (at.wrapping_mul(2_654_435_761) ^ number).to_le_bytes()).collect()),
+        plan: None,
+    };
+    let entries: Vec<_> = (0..100).map(entry).collect();
+    let file = write(&entries).unwrap();
+    let length = file.len() as u64;
+    let read = |columns| {
+        let mut fetched = 0;
+        let fetch = |ranges: Vec<std::ops::Range<u64>>| {
+            fetched += ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+            Ok(ranges.into_iter().map(|r| Bytes::copy_from_slice(&file[r.start as usize..r.end as usize])).collect())
+        };
+        let rows = Reader::fetch(length, columns, &.., fetch).unwrap().collect::<crate::Result<Vec<_>>>().unwrap();
+        (rows, fetched)
+    };
+    let (listed, few) = read(Columns::Actions);
+    let named: Vec<_> = entries.iter().cloned().map(|entry| Entry { metadata: None, ..entry }).collect();
+    assert_eq!(listed, named);
+    assert!(few < 100_000 && length > 500_000, "{few} bytes of {length}");
+    assert_eq!(read(Columns::All).0, entries);
+}
+
+#[test]
+fn what_was_not_fetched_is_an_error() {
+    let file = write(&[Entry { requested: "1".into(), completed: None, action: None, metadata: None, plan: None }]);
+    let file = file.unwrap();
+    for length in [0, 3, 8, file.len() as u64 - 1, file.len() as u64 + 1] {
+        let fetch = |ranges: Vec<std::ops::Range<u64>>| {
+            let of = |r: std::ops::Range<u64>| file.get(r.start as usize..(r.end as usize).min(file.len()));
+            Ok(ranges.into_iter().map(|r| Bytes::copy_from_slice(of(r).unwrap_or_default())).collect())
+        };
+        let opened =
+            Reader::fetch(length, Columns::All, &.., fetch).and_then(|rows| rows.collect::<crate::Result<Vec<_>>>());
+        assert_eq!(opened.unwrap_err().kind(), ErrorKind::CorruptFile, "{length}");
+    }
+}

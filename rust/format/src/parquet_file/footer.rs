@@ -18,7 +18,7 @@ use crate::wire::Reader;
 use crate::{Error, Result};
 
 /// Length of the footer, and the magic.
-const TAIL: usize = 8;
+pub(super) const TAIL: usize = 8;
 const MAGIC: &[u8] = b"PAR1";
 const ENCRYPTED: &[u8] = b"PARE";
 

@@ -16,6 +16,7 @@
 
 mod footer;
 mod pages;
+mod parts;
 mod shapes;
 mod statistics;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 
+pub use self::parts::{Parts, chunks};
 pub use self::statistics::GroupStatistics;
 
 use self::pages::{Checked, Groups};

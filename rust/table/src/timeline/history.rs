@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeBounds;
 
-use bytes::Bytes;
 use hudini_format::history::{
     Columns, Entry, FileName, Manifest, Reader, VERSION_FILE, archive, latest_version, manifest_name,
 };
@@ -122,10 +121,15 @@ fn read_files(
         if !overlaps(&parsed, instants) {
             continue;
         }
-        let Some(bytes) = storage.read(&path)? else { return Ok(Read::Gone(path)) };
-        let rows = Reader::open::<Bytes>(bytes, columns, instants);
-        let rows = rows.and_then(|rows| rows.collect::<Result<Vec<_>>>()).map_err(|e| e.at_path(&path))?;
-        entries.extend(rows);
+        let Some(meta) = storage.head(&path)? else { return Ok(Read::Gone(path)) };
+        let fetch = |ranges| storage.submit(&path, ranges).wait();
+        let rows = Reader::fetch(meta.size, columns, instants, fetch);
+        match rows.and_then(|rows| rows.collect::<Result<Vec<_>>>()) {
+            Ok(rows) => entries.extend(rows),
+            // It went away in between.
+            Err(_) if storage.head(&path)?.is_none() => return Ok(Read::Gone(path)),
+            Err(e) => return Err(e.at_path(&path)),
+        }
     }
     Ok(Read::All(entries))
 }

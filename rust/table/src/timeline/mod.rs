@@ -101,10 +101,19 @@ impl Timeline {
     }
 
     /// Adds what is archived.
-    pub fn with_history(mut self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
+    pub fn with_history(self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
+        self.with_archived(history::archived(storage, config, Columns::All, &..)?)
+    }
+
+    /// The same without what the archived actions did, which takes far longer to read.
+    pub fn with_history_listed(self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
+        self.with_archived(history::archived(storage, config, Columns::Actions, &..)?)
+    }
+
+    fn with_archived(mut self, archived: Vec<Archived>) -> Result<Self> {
         let key = |instant: &Instant| (instant.requested.clone(), instant.action.completes_as());
-        let archived = history::archived(storage, config, Columns::All, &..)?.into_iter();
-        let archived = archived.map(|entry| Instant::of_history(entry, config.layout)).collect::<Result<Vec<_>>>()?;
+        let archived = archived.into_iter();
+        let archived = archived.map(|entry| Instant::of_history(entry, self.layout)).collect::<Result<Vec<_>>>()?;
         // Archiving writes the history before it deletes, state by state: what is completed there is completed.
         let known: BTreeSet<_> = archived.iter().map(key).collect();
         self.instants.retain(|instant| instant.is_completed() || !known.contains(&key(instant)));
