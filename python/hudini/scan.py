@@ -59,10 +59,10 @@ class Scan(ArrowRows):
         return [Split(piece) for piece in self._core.splits(target_bytes)]
 
     def explain(self, run: bool = False, *, progress: Wanted = None) -> dict[str, Any]:
-        """What the scan will read, and which options have no effect.
+        """What the scan will read, how long it took to find out, and which options have no effect.
 
-        With `run` all rows are read, and under `ran` stands what only that tells: rows, bytes, seconds, blocks in logs,
-        damaged ones, and how many slices were merged by record position and by record key.
+        With `run` all rows are read, and under `ran` stands what only that tells: rows, bytes, seconds, blocks in logs
+        and of which kinds, damaged ones, and how many slices were merged by record position and by record key.
         """
         plan = self._core.explain()
         if run:

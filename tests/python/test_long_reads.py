@@ -116,12 +116,16 @@ def test_what_the_listener_raises_ends_the_call(call: str, table: hudini.Table) 
 
 
 def test_explain_tells_of_a_run(table: hudini.Table) -> None:
-    assert "ran" not in table.read().explain()
+    plan = table.read().explain()
+    assert "ran" not in plan
+    assert list(plan["seconds"]) == ["timeline", "listing", "pruning"]
+    assert all(0 <= seconds < 60 for seconds in plan["seconds"].values())
     ran = table.read().explain(run=True)["ran"]
     assert ran["rows"] == 60_000
     assert ran["bytes"] > 0
     logged = 4 if table.table_type == "mor" else 0
     assert ran["log_blocks"] == ran["merged_by_position"] + ran["merged_by_key"] == logged
+    assert ran["log_blocks_by_kind"] == ({"avro": logged} if logged else {})
     assert ran["corrupt_log_blocks"] == 0
 
 

@@ -86,6 +86,11 @@ pub(crate) fn explanation<'py>(py: Python<'py>, plan: &Explanation) -> PyResult<
     }
     pruned.set_item("by", by)?;
     out.set_item("pruned", pruned)?;
+    let seconds = PyDict::new(py);
+    for (stage, ms) in &plan.took {
+        seconds.set_item(stage, *ms as f64 / 1000.0)?;
+    }
+    out.set_item("seconds", seconds)?;
     out.set_item("options_without_effect", &plan.options_without_effect)?;
     out.set_item("warnings", &plan.warnings)?;
     Ok(out)
@@ -97,6 +102,7 @@ pub(crate) fn ran<'py>(py: Python<'py>, ran: &Ran) -> PyResult<Bound<'py, PyDict
     out.set_item("bytes", ran.bytes)?;
     out.set_item("seconds", ran.seconds)?;
     out.set_item("log_blocks", ran.log_blocks)?;
+    out.set_item("log_blocks_by_kind", &ran.log_blocks_by_kind)?;
     out.set_item("corrupt_log_blocks", ran.corrupt_log_blocks)?;
     out.set_item("merged_by_position", ran.merged_by_position)?;
     out.set_item("merged_by_key", ran.merged_by_key)?;

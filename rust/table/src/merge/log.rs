@@ -1,5 +1,6 @@
 //! The changes that the log files of a slice hold, read block by block of those that count.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,11 +26,12 @@ use crate::{Error, Result};
 const BATCH_ROWS: usize = 8192;
 
 /// Blocks and bytes, for `explain()`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogStats {
     pub files: u64,
     pub bytes: u64,
-    pub blocks: u64,
+    /// By the names of their kinds.
+    pub blocks: BTreeMap<&'static str, u64>,
     pub corrupt: u64,
 }
 
@@ -75,8 +77,8 @@ impl<'s> SliceLogs<'s> {
         self.by_position
     }
 
-    pub fn stats(&self) -> LogStats {
-        self.stats
+    pub fn stats(&self) -> &LogStats {
+        &self.stats
     }
 
     /// The columns that merging these logs asks for, whether they are wanted or not.

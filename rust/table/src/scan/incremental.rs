@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hudini_format::action::CommitMetadata;
 use hudini_format::name::{BaseFileName, LogFileName};
 
-use super::pin::Candidates;
+use super::pin::{Candidates, Laps};
 use crate::config::TableConfig;
 use crate::storage::Storage;
 use crate::table::Table;
@@ -46,7 +46,12 @@ impl Window {
 }
 
 /// What of a range is to be read.
-pub(super) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Result<(Snapshot, Candidates)> {
+pub(super) fn pin(
+    table: &Table,
+    config: &TableConfig,
+    window: &Window,
+    laps: &mut Laps<'_>,
+) -> Result<(Snapshot, Candidates)> {
     let storage = table.storage.as_ref();
     let timeline = window.timeline(storage, config)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
@@ -55,10 +60,12 @@ pub(super) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Resul
     for instant in timeline.commits().filter(|instant| window.holds(instant)) {
         touched.add(instant, &timeline.commit_metadata(storage, instant)?);
     }
+    laps.done("timeline");
     let partitions: Vec<String> = touched.groups.keys().cloned().collect();
     let mut listed = Listing::of(table, config, &timeline, Partitions::These(&partitions))?;
     let (metadata, warning) = (listed.metadata.take(), listed.warning.take());
     let slices = touched.slices(listed.slices(storage, config, &snapshot)?, &snapshot)?;
+    laps.done("listing");
     let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warning, newest: false };
     Ok((snapshot, candidates))
 }

@@ -109,6 +109,8 @@ pub struct Explanation {
     pub filter: Option<String>,
     /// What is left out for the filter's sake, before any file is opened.
     pub pruned: Pruned,
+    /// The stages of planning, with their milliseconds.
+    pub took: Vec<(&'static str, u64)>,
     pub options_without_effect: Vec<String>,
     pub warnings: Vec<String>,
 }
@@ -240,6 +242,7 @@ impl Scan {
             columns: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
             filter: self.request.filter.clone(),
             pruned: self.pinned.pruned.clone(),
+            took: self.pinned.took.clone(),
             options_without_effect: self.table.options.without_effect().to_vec(),
             warnings: self.table.options.warnings().iter().chain(&self.pinned.warnings).cloned().collect(),
         })

@@ -12,6 +12,7 @@ use super::prune::{Choice, Pruned};
 use super::shape::RowShape;
 use super::skip::Indexed;
 use crate::config::TableConfig;
+use crate::context::Clock;
 use crate::metadata::MetadataTable;
 use crate::options::{self, MergeType, QueryType};
 use crate::table::Table;
@@ -27,6 +28,28 @@ pub(super) struct Pinned {
     pub(super) listing: Source,
     /// What the caller should know of how the files were found and chosen.
     pub(super) warnings: Vec<String>,
+    /// How long the stages of planning took, in milliseconds.
+    pub(super) took: Vec<(&'static str, u64)>,
+}
+
+/// Time as it passes, stage by stage.
+pub(super) struct Laps<'c> {
+    clock: &'c dyn Clock,
+    last: i64,
+    took: Vec<(&'static str, u64)>,
+}
+
+impl<'c> Laps<'c> {
+    fn start(clock: &'c dyn Clock) -> Self {
+        Self { clock, last: clock.monotonic_ms(), took: Vec::new() }
+    }
+
+    /// A stage ends here, and the next one begins.
+    pub(super) fn done(&mut self, stage: &'static str) {
+        let now = self.clock.monotonic_ms();
+        self.took.push((stage, now.saturating_sub(self.last).unsigned_abs()));
+        self.last = now;
+    }
 }
 
 /// Listed once: files that vanish later are missed, not overlooked.
@@ -72,6 +95,7 @@ pub(super) fn pin(
     request: &ScanRequest,
 ) -> Result<(Snapshot, Pinned)> {
     let storage = table.storage.as_ref();
+    let mut laps = Laps::start(table.context.clock.as_ref());
     let moment = |text: &str| moment::parse(text, zone_of(table, config));
     let as_of = request.as_of.as_deref().map(moment).transpose()?;
     let choice = |snapshot: &Snapshot| {
@@ -89,22 +113,25 @@ pub(super) fn pin(
         let window = Window { start: start?, end: end? };
         if let Some(images) = request.changes {
             let (snapshot, parts) = changes::pin(storage, config, &window)?;
+            laps.done("listing");
             let found = Found::Changes { images, parts };
-            let pinned = Pinned { found, pruned: Pruned::default(), listing: Source::Storage, warnings: Vec::new() };
-            return Ok((snapshot, pinned));
+            let (pruned, listing) = (Pruned::default(), Source::Storage);
+            return Ok((snapshot, Pinned { found, pruned, listing, warnings: Vec::new(), took: laps.took }));
         }
-        let (snapshot, candidates) = incremental::pin(table, config, &window)?;
-        let pinned = candidates.chosen(table, config, shape, &snapshot, choice(&snapshot)?)?;
+        let (snapshot, candidates) = incremental::pin(table, config, &window, &mut laps)?;
+        let pinned = candidates.chosen(table, config, shape, &snapshot, choice(&snapshot)?, laps)?;
         return Ok((snapshot, pinned));
     }
     let timeline = timeline_back_to(table, config, as_of.as_deref())?;
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    laps.done("timeline");
     let choice = RefCell::new(choice(&snapshot)?);
     let wanted = |partition: &str| choice.borrow_mut().wants_partition(partition);
     let mut listing = Listing::of(table, config, &timeline, Partitions::Where(&wanted))?;
     let (metadata, warning) = (listing.metadata.take(), listing.warning.take());
     let mut slices = listing.slices(storage, config, &snapshot)?;
+    laps.done("listing");
     if request.mode == QueryType::ReadOptimized {
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
@@ -112,7 +139,7 @@ pub(super) fn pin(
     let merged = table.options.get_or_default(&options::MERGE_TYPE)? != MergeType::Unmerged;
     let newest = as_of.is_none() && merged && request.mode == QueryType::Snapshot;
     let candidates = Candidates { slices, commits: None, metadata, warning, newest };
-    let pinned = candidates.chosen(table, config, shape, &snapshot, choice.into_inner())?;
+    let pinned = candidates.chosen(table, config, shape, &snapshot, choice.into_inner(), laps)?;
     Ok((snapshot, pinned))
 }
 
@@ -125,6 +152,7 @@ impl Candidates {
         shape: &RowShape,
         snapshot: &Snapshot,
         mut choice: Choice,
+        mut laps: Laps<'_>,
     ) -> Result<Pinned> {
         let Self { mut slices, commits, metadata, warning, newest } = self;
         slices.retain(|slice| choice.wants(slice));
@@ -135,8 +163,9 @@ impl Candidates {
             let read = Indexed { metadata, config, snapshot, shape, choice: &choice, newest };
             warnings.extend(read.leave_out(&mut slices, &mut pruned)?);
         }
+        laps.done("pruning");
         let listing = Source::of(metadata.as_ref());
-        Ok(Pinned { found: Found::Rows { slices, commits }, pruned, listing, warnings })
+        Ok(Pinned { found: Found::Rows { slices, commits }, pruned, listing, warnings, took: laps.took })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a scan does, known only once it was run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Scan;
@@ -10,7 +11,7 @@ use crate::storage::Storage;
 use crate::storage::watched::Watched;
 
 /// The figures of one run.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ran {
     pub rows: u64,
     /// Read from storage for the rows, which need not be all of the files.
@@ -19,6 +20,8 @@ pub struct Ran {
     pub seconds: f64,
     /// In the logs of the slices, those that do not count too.
     pub log_blocks: u64,
+    /// The same by the names of their kinds.
+    pub log_blocks_by_kind: BTreeMap<&'static str, u64>,
     /// Stretches of logs that are no block and were passed over.
     pub corrupt_log_blocks: u64,
     /// Slices whose logs were merged by record position, and by record key.
@@ -45,7 +48,10 @@ impl Scan {
         let mut ran = Ran::default();
         for slice in self.pinned.found.slices().into_iter().filter(|slice| !slice.logs.is_empty()) {
             let logs = SliceLogs::open(&storage, &self.reading.snapshot, slice, &self.reading.rule)?;
-            ran.log_blocks += logs.stats().blocks;
+            for (kind, blocks) in &logs.stats().blocks {
+                ran.log_blocks += blocks;
+                *ran.log_blocks_by_kind.entry(kind).or_default() += blocks;
+            }
             ran.corrupt_log_blocks += logs.stats().corrupt;
             match (self.reading.unmerged, logs.goes_by_position()) {
                 (true, _) => {}
