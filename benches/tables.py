@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -75,7 +76,13 @@ class Maker:
         self._work = Path(tempfile.mkdtemp(prefix="hudini-bench-"))
         self._oracle: Oracle | None = None
 
-    def table(self, name: str, first: Path | pa.Table, steps: Iterator[tuple[pa.Table, Mapping[str, str]]]) -> Path:
+    def table(
+        self,
+        name: str,
+        first: Path | pa.Table,
+        steps: Iterator[tuple[pa.Table, Mapping[str, str]]],
+        layout: Mapping[str, str] = ONE_GROUP,
+    ) -> Path:
         """A table that starts as a copy of another, or with these rows."""
         path = self._folder / name
         if path.exists():
@@ -84,10 +91,9 @@ class Maker:
         if isinstance(first, Path):
             shutil.copytree(first, made)
         else:
-            options = BUCKETS if name == "groups" else ONE_GROUP
-            self._write(made, first, options | {"hoodie.datasource.write.operation": "bulk_insert"}, "overwrite")
+            self._write(made, first, {**layout, "hoodie.datasource.write.operation": "bulk_insert"}, "overwrite")
         for change, options in steps:
-            self._write(made, change, options | {"hoodie.datasource.write.operation": "upsert"})
+            self._write(made, change, {**options, "hoodie.datasource.write.operation": "upsert"})
         shutil.move(made, path)
         print(f"made {path}", flush=True)
         return path
@@ -100,7 +106,7 @@ class Maker:
         made = self._work / name
         shutil.copytree(first, made)
         source = self._work / "changes.parquet"
-        pa.parquet.write_table(changes.select(["id", "ts", "fare"]), source)
+        pq.write_table(changes.select(["id", "ts", "fare"]), source)
         oracle = self._session()
         oracle.sql(f"CREATE TABLE trips USING hudi LOCATION '{made}'")
         oracle.sql(
@@ -126,8 +132,6 @@ class Maker:
 
 
 def make(folder: Path) -> None:
-    import pyarrow.parquet  # noqa: F401  what `pa.parquet` needs
-
     folder.mkdir(parents=True, exist_ok=True)
     maker = Maker(folder)
     try:
@@ -140,7 +144,7 @@ def make(folder: Path) -> None:
         maker.partial("partial_100k", plain, updates(100_000, 2))
         all_groups = rows(np.arange(GROUPS * GROUP_ROWS), 1)
         change = updates(GROUPS * GROUP_ROWS // 10, 2, of=GROUPS * GROUP_ROWS)
-        maker.table("groups", all_groups, iter([(change, BUCKETS)]))
+        maker.table("groups", all_groups, iter([(change, BUCKETS)]), BUCKETS)
     finally:
         maker.close()
 

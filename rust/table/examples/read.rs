@@ -1,4 +1,5 @@
-//! One read of a table, timed: `read TABLE [--columns a,b] [--option key=value] [--threads n] [--count | --plain] [--out FILE]`.
+//! One read of a table, timed:
+//! `read TABLE [--columns a,b] [--option key=value] [--threads n] [--count | --plain | --streamed] [--out FILE]`.
 //! Says its seconds, of the CPU and by the clock, as JSON; `--out` keeps the rows, so that they can be compared.
 //! `--plain` decodes the base files alone, with the parquet crate and nothing else.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark")]
