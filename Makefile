@@ -30,7 +30,7 @@ READY := $(VENV)/.hudini
 READY_OLDEST := $(OLDEST)/.hudini
 WHEEL := dist/.wheel
 
-.PHONY: help demo test test-rust test-fuzz test-python test-spark test-spark-oldest interop fuzz bench lint lint-sources lint-stubs docs wheel build format clean
+.PHONY: help demo test test-rust test-fuzz test-python test-spark test-spark-oldest interop interop-nightly fuzz bench lint lint-sources lint-stubs docs wheel build format clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,13 @@ test-spark-oldest: $(READY_OLDEST) ## the Spark tests, oldest PySpark supported
 
 interop: $(READY) ## Apache Hudi and hudini on the same tables, both ways (fetches Apache Hudi once)
 	@$(call with_java,$(BIN)/python -m pytest tests/interop)
+
+# Hours rather than minutes. A seed brings the same tables back.
+NIGHTLY_TABLES ?= 200
+NIGHTLY_SEED ?= $(shell date +%Y%m%d)
+interop-nightly: $(READY) ## as many random tables as NIGHTLY_TABLES says, others every day
+	@export HUDINI_RANDOM_TABLES=$(NIGHTLY_TABLES) HUDINI_RANDOM_SEED=$(NIGHTLY_SEED); echo "seed $$HUDINI_RANDOM_SEED"; \
+	$(call with_java,$(BIN)/python -m pytest tests/interop/test_random_tables.py)
 
 # libFuzzer over every target (or FUZZ_TARGETS) for FUZZ_SECONDS each; rust/fuzz/README.md says what to do with findings.
 # Naming the machine keeps the flags from build scripts, which are not linked with libFuzzer.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,21 @@ def completion_text(when: Any) -> str | None:
     """The same, where it counts when a write completed."""
     completed = when.get("completed") if isinstance(when, Mapping) else getattr(when, "completed", None)
     return completed if isinstance(completed, str) else instant_text(when)
+
+
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_UNITS |= {f"{unit}b": 1000**power for power, unit in enumerate("kmgt", 1)}
+_UNITS |= {f"{unit}ib": 1 << (10 * power) for power, unit in enumerate("kmgt", 1)}
+
+
+def byte_count(value: Any, name: str) -> int | None:
+    """Bytes of a number or of a text such as `"64MB"`, `"64 MiB"` or, as Java has it, `"1g"`."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    matched = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", value.lower()) if isinstance(value, str) else None
+    if matched is None or matched[2] not in _UNITS:
+        raise InvalidOption(f'{name} is a number of bytes or a text such as "64MB", not {value!r}')
+    return int(matched[1]) * _UNITS[matched[2]]
 
 
 def refuse(call: str, argument: str, *, given: bool) -> None:

@@ -118,6 +118,7 @@ class Table:
         meta: bool,
         limit: int | None,
         batch_size: int | None,
+        memory_limit: int | None,
     ) -> Scan:
         """A question to the state of now or of `as_of`, or to what was written in a `window`: after the first time, up
         to the second; with `changes`, `"struct"` or `"json"`, to what happened to rows there; `filter` is a condition
@@ -177,7 +178,7 @@ class Scan:
     def explain(self) -> dict[str, Any]: ...
     def run(self, listener: _Listener | None) -> dict[str, Any]:
         """Reads all rows: rows, bytes, seconds, log_blocks, log_blocks_by_kind, corrupt_log_blocks,
-        merged_by_position, merged_by_key."""
+        merged_by_position, merged_by_key, pruned."""
 
 def split_schema(split: bytes) -> Schema: ...
 def read_split(split: bytes, batch_size: int | None, is_restored: bool) -> Stream: ...

@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from hudini import _core, _html
-from hudini._arguments import completion_text, instant_text, metadata_text, name_list, options_text, path_text, refuse
+from hudini._arguments import (
+    byte_count,
+    completion_text,
+    instant_text,
+    metadata_text,
+    name_list,
+    options_text,
+    path_text,
+    refuse,
+)
 from hudini._filters import filter_text
 from hudini.actions import CommitResult
 from hudini.data import Input, as_input, as_keys
@@ -275,13 +284,15 @@ class Table:
             meta: with the five `_hoodie_` columns, which come first; `columns` names them like others.
             limit: at most so many rows.
             batch_size: rows in a record batch, at most.
+            memory_limit: bytes, or a text as in `"64MB"`, that log records may take while they are merged; those of
+                file groups that are read at once together. Beyond it they go to disk, all but their keys. Without
+                it, the option `hoodie.memory.merge.max.size` says it.
 
         >>> table.read(columns=["id"], as_of="2026-11-21").to_arrow()
         """
-        refuse("read", "memory_limit=", given=memory_limit is not None)
         names = None if columns is None else name_list(columns, "columns")
-        when = instant_text(as_of)
-        core = self._core.scan(names, filter_text(filter), when, None, None, mode, meta, limit, batch_size)
+        where, when, most = filter_text(filter), instant_text(as_of), byte_count(memory_limit, "memory_limit")
+        core = self._core.scan(names, where, when, None, None, mode, meta, limit, batch_size, most)
         return Scan(core, self.path)
 
     def incremental(
@@ -309,7 +320,7 @@ class Table:
         """
         names = None if columns is None else name_list(columns, "columns")
         where, window = filter_text(filter), _window(start, end)
-        core = self._core.scan(names, where, None, window, None, "snapshot", True, None, None)
+        core = self._core.scan(names, where, None, window, None, "snapshot", True, None, None, None)
         return Scan(core, self.path)
 
     def changes(self, start: Any = None, end: Any = None, images: Literal["struct", "json"] = "struct") -> Scan:
@@ -328,7 +339,7 @@ class Table:
 
         >>> table.changes(start=last).to_arrow()
         """
-        core = self._core.scan(None, None, None, _window(start, end), images, "snapshot", True, None, None)
+        core = self._core.scan(None, None, None, _window(start, end), images, "snapshot", True, None, None, None)
         return Scan(core, self.path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ else:
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
 JSON_COLUMNS = {"cdc": ("before", "after")}
+NO_OPTIONS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -60,21 +62,27 @@ class Read:
 
     def run(self, folder: Path) -> pa.Table:
         """Asks hudini, of a fresh copy of the table in `folder`."""
-        return self._ask(unpack(self.case, folder)).to_arrow()
+        return self.ask(unpack(self.case, folder)).to_arrow()
 
-    def _ask(self, path: Path) -> Any:
+    @property
+    def takes_batch_size(self) -> bool:
+        """Whether the call that answers it has that argument."""
+        return self.facts["query"] in ("snapshot", "read_optimized", "time_travel")
+
+    def ask(self, path: Path, options: Mapping[str, str] = NO_OPTIONS, threads: int | None = None, **how: Any) -> Any:
+        """Asks hudini, of the table at `path`; `options` come on top of the question's own, `how` is for `read`."""
         query, params = self.facts["query"], self.facts["params"]
-        options = {**self.session, **params.get("options", {}), **bootstrap_options(path)}
+        options = {**self.session, **params.get("options", {}), **bootstrap_options(path), **options}
         chosen: dict[str, Any] = {"columns": self.facts["columns"], "filter": self.facts.get("filter")}
+        table = hudini.open(path, options=options, threads=threads)
         if query == "metadata":
-            return hudini.open(path, options=options).inspect.metadata(None)
-        table = hudini.open(path, options=options)
+            return table.inspect.metadata(None)
         if query == "cdc":
             return table.changes(params.get("start"), params.get("end"), images="json")
         if query == "incremental":
             return table.incremental(params.get("start"), params.get("end"), **chosen)
         mode = "read_optimized" if query == "read_optimized" else "snapshot"
-        return table.read(**chosen, mode=mode, as_of=params.get("as_of"), meta=self.facts["columns"] is None)
+        return table.read(**chosen, mode=mode, as_of=params.get("as_of"), meta=self.facts["columns"] is None, **how)
 
 
 def bootstrap_options(path: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ import hudini
 from tests.support.compare import difference
 
 from .oracle import Oracle
+from .oracle.queries import query_options
 
 pytestmark = pytest.mark.interop
 
@@ -85,12 +86,7 @@ def written(oracle: Oracle, path: Path, table_type: str, mode: str, writes: list
 
 
 def theirs(oracle: Oracle, path: Path, start: str, end: str | None) -> pa.Table:
-    query = {
-        "hoodie.datasource.query.type": "incremental",
-        "hoodie.datasource.query.incremental.format": "cdc",
-        "hoodie.datasource.read.begin.instanttime": start,
-    }
-    return oracle.read(path, query | ({} if end is None else {"hoodie.datasource.read.end.instanttime": end}))
+    return oracle.read(path, query_options("cdc", start=start, end=end))
 
 
 @pytest.mark.parametrize(

@@ -306,10 +306,18 @@ def test_changes(table: hudini.Table) -> None:
         table.changes(images="xml")  # type: ignore[arg-type]
 
 
+def test_images_spell_what_is_no_number_as_apache_hudi_does(tmp_path: Path) -> None:
+    values = [float("inf"), float("-inf"), float("nan"), 0.1]
+    table = hudini.create(tmp_path / "t", {"id": "int", "single": "float", "double": "double"}, record_key="id")
+    table.upsert([{"id": n, "single": value, "double": value} for n, value in enumerate(values)])
+    images = [json.loads(text) for text in table.changes(images="json").to_arrow()["after"].to_pylist()]
+    told = {image["id"]: (image["single"], image["double"]) for image in images}
+    assert told == {n: (text, text) for n, text in enumerate(["Infinity", "-Infinity", "NaN", 0.1])}
+
+
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda t: t.read(memory_limit=1), "memory_limit="),
         (lambda t: t.upsert([], schema_mode="strict"), "schema_mode="),
         (lambda t: t.upsert([], idempotency_key="k"), "idempotency_key="),
         (lambda t: t.bulk_insert([], sort_by="id"), "sort_by="),

@@ -278,6 +278,49 @@ def test_a_key_that_the_record_index_does_not_have(indexed: hudini.Table) -> Non
     assert any("never seen" in message for message in messages)
 
 
+def replaced(column: str, value: object) -> Callable[[pa.Table], pa.Table]:
+    """One value in all rows."""
+
+    def change(rows: pa.Table) -> pa.Table:
+        at = rows.schema.get_field_index(column)
+        field = rows.schema.field(at)
+        return rows.set_column(at, field, pa.array([value] * rows.num_rows, field.type))
+
+    return change
+
+
+def test_a_key_that_the_metadata_tables_bloom_filter_lacks(tmp_path: Path) -> None:
+    table = catalogue.opened("mor_metadata_all_indexes_v9", tmp_path)
+    assert found(table)["damage"] == set()
+    assert table.verify(deep=True).checked["bloom_filters"] > 0
+    rewrite(largest(table), replaced("_hoodie_record_key", "never seen"))
+    assert {"bloom_filter", "bloom_filters"} <= found(table)["damage"]
+
+
+def test_values_outside_of_the_partition_statistics(tmp_path: Path) -> None:
+    table = catalogue.opened("mor_metadata_all_indexes_v9", tmp_path)
+    file = largest(table)
+    fields = pq.read_schema(file)
+    number = next(field.name for field in fields if pa.types.is_integer(field.type))
+    rewrite(file, replaced(number, 2**30))
+    assert {"column_stats", "partition_stats"} <= found(table)["damage"]
+
+
+@pytest.mark.parametrize("case", ["mor_secondary_index_v8", "mor_secondary_index_v9"])
+def test_a_value_that_a_secondary_index_does_not_have(case: str, tmp_path: Path) -> None:
+    table = catalogue.opened(case, tmp_path)
+    (column,) = (
+        index["columns"][0] for index in table.inspect.indexes() if index["name"].startswith("secondary_index_")
+    )
+    assert "secondary_index" not in found(table)["damage"] | found(table)["warning"]
+    assert table.verify(deep=True).checked["secondary_entries"] > 0
+    values = pq.read_table(largest(table), partitioning=None)[column]
+    rewrite(largest(table), replaced(column, 77 if pa.types.is_integer(values.type) else "never seen"))
+    levels = found(table)
+    assert "secondary_index" in levels["damage"]
+    assert "secondary_index" in levels["warning"], "the index has the values that went"
+
+
 def test_a_key_elsewhere_than_the_record_index_says(indexed: hudini.Table) -> None:
     one, other = sorted(files(indexed), key=lambda file: pq.read_metadata(file).num_rows)[-2:]
     ours, theirs = one.read_bytes(), other.read_bytes()

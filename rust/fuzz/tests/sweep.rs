@@ -1,7 +1,7 @@
 //! Every file of the golden tables, cut and with flipped bytes: an error or values, never a panic or too much memory.
 //!
 //! Short files are cut at every offset and flipped at every byte, longer ones at every 97th, and files that look like
-//! many before them more thinly still, so that the sweep takes a minute. With HUDINI_SWEEP=all nothing is left out.
+//! many before them more thinly still, so that the sweep takes few minutes. With HUDINI_SWEEP=all nothing is left out.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

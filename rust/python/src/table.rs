@@ -216,12 +216,14 @@ impl Table {
         meta: bool,
         limit: Option<usize>,
         batch_size: Option<usize>,
+        memory_limit: Option<u64>,
     ) -> PyResult<Scan> {
         released(py, || {
             let mode: QueryType = options::QUERY_TYPE.read(&mode)?;
             let window = window.map(|(start, end)| Window { start, end });
             let changes = changes.map(|images| Images::parse(&images)).transpose()?;
-            let request = ScanRequest { columns, filter, as_of, window, changes, mode, meta, limit, batch_size };
+            let request =
+                ScanRequest { columns, filter, as_of, window, changes, mode, meta, limit, batch_size, memory_limit };
             Ok(Scan { inner: scan::Scan::plan(&self.inner, request)? })
         })
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
+use hudini_table::base_file::LeftOut;
 use hudini_table::inspect::{IndexLine, PartitionLine};
 use hudini_table::options::{OPERATION, Operation, Options};
 use hudini_table::scan::{Explanation, Ran};
@@ -106,6 +107,22 @@ pub(crate) fn ran<'py>(py: Python<'py>, ran: &Ran) -> PyResult<Bound<'py, PyDict
     out.set_item("corrupt_log_blocks", ran.corrupt_log_blocks)?;
     out.set_item("merged_by_position", ran.merged_by_position)?;
     out.set_item("merged_by_key", ran.merged_by_key)?;
+    let LeftOut { by_keys, by_statistics, by_blooms, rows_by_pages } = ran.left_out;
+    let by = PyDict::new(py);
+    let evidence = [
+        ("footer_bloom_filters", by_keys),
+        ("parquet_statistics", by_statistics),
+        ("parquet_bloom_filters", by_blooms),
+        ("page_index", rows_by_pages),
+    ];
+    for (name, count) in evidence.into_iter().filter(|(_, count)| *count > 0) {
+        by.set_item(name, count)?;
+    }
+    let pruned = PyDict::new(py);
+    pruned.set_item("row_groups", by_keys + by_statistics + by_blooms)?;
+    pruned.set_item("rows", rows_by_pages)?;
+    pruned.set_item("by", by)?;
+    out.set_item("pruned", pruned)?;
     Ok(out)
 }
 

@@ -5,7 +5,8 @@
 //! | integers, finite floats, booleans, text | themselves |
 //! | binary | Base64 |
 //! | lists, structs, maps | arrays, objects; a map's keys as text |
-//! | all else: decimals, dates, times, timestamps, NaN, infinity | text, as Arrow prints it |
+//! | NaN, infinities | text: `NaN`, `Infinity`, `-Infinity` |
+//! | all else: decimals, dates, times, timestamps | text, as Arrow prints it |
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -110,8 +111,9 @@ pub(crate) fn value(array: &dyn Array, row: usize) -> Result<Value> {
     })
 }
 
+/// What JSON has no number for is spelled as Java and JavaScript spell it; Rust's `inf` few parsers take for a number.
 fn number(float: f64) -> Value {
-    Number::from_f64(float).map_or_else(|| float.to_string().into(), Value::Number)
+    Number::from_f64(float).map_or_else(|| float.to_string().replace("inf", "Infinity").into(), Value::Number)
 }
 
 fn items(array: &dyn Array) -> Result<Value> {
@@ -126,4 +128,21 @@ fn map(entries: &StructArray) -> Result<Value> {
 
 fn text(array: &dyn Array, row: usize) -> Result<String> {
     array_value_to_string(array, row).map_err(|e| Error::internal("a value has no text").caused_by(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Float64Array;
+
+    use super::*;
+
+    #[test]
+    fn floats_that_are_no_numbers_are_spelled_as_apache_hudi_spells_them() {
+        let single = Float32Array::from(vec![f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.1]);
+        let double = Float64Array::from(vec![f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.1]);
+        for array in [&single as &dyn Array, &double] {
+            let texts: Vec<String> = (0..4).map(|row| value(array, row).unwrap().to_string()).collect();
+            assert_eq!(texts, [r#""Infinity""#, r#""-Infinity""#, r#""NaN""#, "0.1"]);
+        }
+    }
 }

@@ -117,10 +117,10 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::status(STATUSES[0], read::<Status>)]
 #[case::split(SPLITS[0], read::<Split>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("04", "05", 1);
+    let newer = golden.replacen("05", "06", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 5") && error.hint().unwrap().contains("workers"), "{error}");
+    assert!(error.message().contains("version 6") && error.hint().unwrap().contains("workers"), "{error}");
     let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0]].iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), 4, "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {

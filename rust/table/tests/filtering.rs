@@ -160,7 +160,9 @@ fn a_key_is_asked_of_the_files_bloom_filter() {
     ] {
         let predicate = Predicate::new(filter, &schema).unwrap();
         let names = Mapping::default();
-        let rows = base_file::read_matching(&world.store, &path, &schema, &names, 100, &predicate).unwrap();
+        let rows =
+            base_file::read_matching(&world.store, &path, &schema, &names, 100, base_file::Matching::new(&predicate))
+                .unwrap();
         assert_eq!(rows.map(|rows| rows.unwrap().num_rows()).sum::<usize>(), found, "{filter}");
     }
 }
@@ -267,7 +269,8 @@ fn condition() -> impl Strategy<Value = String> {
 fn read(storage: &Arc<dyn Storage>, wanted: &RecordBatch, predicate: &Predicate) -> RecordBatch {
     let schema = wanted.schema();
     let names = Mapping::default();
-    let rows = base_file::read_matching(storage, "f.parquet", &schema, &names, 7, predicate).unwrap();
+    let matching = base_file::Matching { predicate, worth: 0 };
+    let rows = base_file::read_matching(storage, "f.parquet", &schema, &names, 7, matching).unwrap();
     let rows: Vec<_> = rows.map(Result::unwrap).collect();
     concat_batches(&schema, &rows).unwrap()
 }
@@ -284,16 +287,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn leaving_out_row_groups_loses_no_row(
+    fn what_is_left_out_of_a_file_loses_no_row(
         rows in prop::collection::vec(values(), 1..30),
-        group in 1_usize..6,
+        (group, page) in prop_oneof![(1_usize..6, 1_usize..4), (10_usize..40, 1_usize..5)],
         cut in prop::option::of(1_usize..4),
+        (blooms, plain) in (any::<bool>(), any::<bool>()),
         filters in prop::collection::vec(condition(), 8),
     ) {
         let rows = batch(&rows);
         let properties = WriterProperties::builder()
             .set_max_row_group_row_count(Some(group))
+            .set_data_page_row_count_limit(page)
+            .set_write_batch_size(page)
             .set_statistics_truncate_length(cut)
+            .set_column_index_truncate_length(cut)
+            .set_bloom_filter_enabled(blooms)
+            .set_dictionary_enabled(!plain)
             .build();
         let storage = stored(&rows, properties);
         for filter in filters {
@@ -336,4 +345,70 @@ fn row_groups_are_left_out(#[case] filter: &str, #[case] read_rows: usize) {
     let properties = properties.set_statistics_enabled(EnabledStatistics::None).build();
     let blind = read(&stored(&rows, properties), &wanted, &predicate);
     assert_eq!(blind.num_rows(), if filter.starts_with("gone") { read_rows } else { 10 });
+}
+
+/// Numbers in order and texts out of order, in pages of ten and of any number of rows, in groups of a hundred.
+fn paged(blooms: bool) -> (RecordBatch, Arc<dyn Storage>) {
+    let n: Int64Array = (0..300).map(|n| (n % 10 != 9).then_some(n * 2)).collect();
+    let s: StringArray = (0..300).map(|n| Some(format!("{:03}", n * 7 % 300))).collect();
+    let columns: [(&str, ArrayRef); 2] = [("n", Arc::new(n)), ("s", Arc::new(s))];
+    let rows = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap();
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(100))
+        .set_data_page_row_count_limit(10)
+        .set_write_batch_size(10)
+        .set_bloom_filter_enabled(blooms)
+        .set_bloom_filter_fpp(1e-6)
+        .build();
+    let storage = stored(&rows, properties);
+    (rows, storage)
+}
+
+fn left_out(storage: &Arc<dyn Storage>, rows: &RecordBatch, filter: &str, worth: u64) -> base_file::LeftOut {
+    let predicate = Predicate::new(filter, rows.schema_ref()).unwrap();
+    let matching = base_file::Matching { predicate: &predicate, worth };
+    base_file::left_out(storage, "f.parquet", &rows.schema(), &Mapping::default(), matching).unwrap()
+}
+
+#[rstest]
+#[case("n = 100", 2, 90)]
+#[case("n = 100 or n = 444", 1, 180)]
+#[case("n between 195 and 203", 1, 180)]
+#[case("n > 590", 2, 90)]
+#[case("n is null", 0, 0)]
+#[case("not n < 500", 2, 50)]
+#[case("n < 20 and s > '050'", 2, 90)]
+#[case("n = 100 or s = '050'", 0, 180)]
+fn pages_are_left_out(#[case] filter: &str, #[case] groups: u64, #[case] in_others: u64) {
+    let (rows, storage) = paged(false);
+    let expected = base_file::LeftOut { by_statistics: groups, rows_by_pages: in_others, ..Default::default() };
+    let found = left_out(&storage, &rows, filter, 0);
+    assert_eq!(found, expected);
+    let predicate = Predicate::new(filter, rows.schema_ref()).unwrap();
+    let read = read(&storage, &rows, &predicate);
+    assert_eq!(read.num_rows() as u64, 300 - groups * 100 - in_others);
+    assert_eq!(predicate.select(&read).unwrap(), predicate.select(&rows).unwrap());
+    let small = base_file::LeftOut { by_statistics: groups, ..Default::default() };
+    assert_eq!(left_out(&storage, &rows, filter, 1 << 20), small, "what is read anyway is not looked at");
+}
+
+#[test]
+fn row_groups_are_left_out_by_bloom_filters_of_columns() {
+    let (rows, storage) = paged(true);
+    for (filter, by_blooms) in [
+        ("s = '150x'", 3),
+        ("s in ('150x', '151x') and n is not null", 3),
+        ("s = '150x' or s = '151x'", 0),
+        ("s <=> '150x'", 3),
+        ("n = 101", 1),
+        ("n in (101, 100)", 0),
+        ("s = '150'", 2),
+        ("s <> '150x'", 0),
+    ] {
+        let found = left_out(&storage, &rows, filter, 0);
+        assert_eq!(found.by_blooms, by_blooms, "{filter}: {found:?}");
+        let predicate = Predicate::new(filter, rows.schema_ref()).unwrap();
+        let read = read(&storage, &rows, &predicate);
+        assert_eq!(predicate.select(&read).unwrap(), predicate.select(&rows).unwrap(), "{filter}");
+    }
 }

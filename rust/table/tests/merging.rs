@@ -19,7 +19,7 @@ use hudini_format::name::LogFileName;
 use hudini_format::properties::PartitionMetadata;
 use hudini_format::schema::{Record, avro_text, meta};
 use hudini_table::config;
-use hudini_table::context::{Context, DEFAULT_MEMORY_LIMIT, ManualClock, SeededIds};
+use hudini_table::context::{Context, ManualClock, SeededIds};
 use hudini_table::options::{MergeMode, Operation, TableType};
 use hudini_table::view;
 use rstest::rstest;
@@ -429,12 +429,7 @@ fn rows_come_in_one_order_whatever_the_batch_size_and_threads(
 fn written(table_type: TableType, threads: usize, cut: usize) -> BTreeMap<String, Bytes> {
     let spec = Spec { with_deletes: true, ..Spec::new(table_type) };
     let world = World::new(Place::Memory);
-    let context = Context {
-        clock: Arc::new(ManualClock::new(START)),
-        ids: Arc::new(SeededIds::new(5)),
-        threads,
-        memory_limit: DEFAULT_MEMORY_LIMIT,
-    };
+    let context = Context { clock: Arc::new(ManualClock::new(START)), ids: Arc::new(SeededIds::new(5)), threads };
     let table = world.table_in(Arc::clone(&world.store), context);
     assert!(config::create(world.store.as_ref(), &table.context, &spec.new_table()).unwrap());
     let (first, second) = many_rows();

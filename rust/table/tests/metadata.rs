@@ -120,7 +120,7 @@ fn a_partition_that_was_dropped_comes_back_with_new_files() {
 
 #[test]
 fn commits_from_before_the_metadata_table_are_known_by_time_or_by_their_files() {
-    let (one, two) = (base("a", 10), base("b", 20));
+    let (one, two) = (base("b", 10), base("b", 20));
     let lake = Lake::listed(30, &[partitions(&["x"]), files("x", &[&two])]);
     lake.commit(20, &[("x", two.clone())]);
     // Listed before it was cleaned, or after: the commit is still on the timeline.

@@ -10,7 +10,7 @@ use hudini_format::action::{
     CommitMetadata, CompactionOperation, CompactionPlan, InstantInfo, RollbackMetadata, RollbackPlan, WriteStat,
 };
 use hudini_format::instant::Action as InstantAction;
-use hudini_table::context::{Clock, Context, DEFAULT_MEMORY_LIMIT, SystemIds};
+use hudini_table::context::{Clock, Context, SystemIds};
 use hudini_table::options::{MergeMode, Operation, Options, TableType};
 use hudini_table::timeline::Timeline;
 use hudini_table::write::CommitResult;
@@ -374,12 +374,7 @@ fn writers_on_threads_lose_nothing(#[case] place: Place, #[case] table_type: Tab
         [own, row("all", "A", (n * WRITERS + writer) as i64, &format!("{writer}-{n}"))]
     };
     let write = |writer: usize| -> Vec<CommitResult> {
-        let context = Context {
-            clock: Arc::clone(&clock),
-            ids: Arc::new(SystemIds),
-            threads: 1,
-            memory_limit: DEFAULT_MEMORY_LIMIT,
-        };
+        let context = Context { clock: Arc::clone(&clock), ids: Arc::new(SystemIds), threads: 1 };
         let mut table = world.table_in(Arc::clone(&world.store), context);
         let endless = [("hoodie.write.num.retries.on.conflict.failures".to_owned(), "1000".to_owned())];
         table.options = Options::parse(endless).unwrap().with(&table.options);

@@ -99,8 +99,6 @@ def play(release: str, names: list[str], work: Path) -> Iterator[str]:
         "PYSPARK_PYTHON": str(installation.python),
         "PYSPARK_DRIVER_PYTHON": str(installation.python),
         "TZ": "UTC",
-        # Short sessions on a few rows: the thorough compiler would cost more than it gives.
-        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     told: list[str] = []
     with (work / f"spark-{release}.log").open("a") as log:

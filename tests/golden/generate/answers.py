@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from tests.interop.oracle.queries import query_options
 from tests.interop.oracle.worker import collect, messages
 from tests.support.compare import difference
 
@@ -22,19 +23,8 @@ JSON = {"cdc": ("before", "after")}
 
 def hudi_options(read: dict[str, Any]) -> dict[str, str]:
     """The options of Apache Hudi's data source for a question."""
-    query, params = read["query"], read["params"]
-    options = dict(params.get("options", {}))
-    if query == "read_optimized":
-        options["hoodie.datasource.query.type"] = "read_optimized"
-    elif query == "time_travel":
-        options["as.of.instant"] = params["as_of"]
-    elif query in ("incremental", "cdc"):
-        options["hoodie.datasource.query.type"] = "incremental"
-        options["hoodie.datasource.query.incremental.format"] = "cdc" if query == "cdc" else "latest_state"
-        options["hoodie.datasource.read.begin.instanttime"] = params["start"]
-        if "end" in params:
-            options["hoodie.datasource.read.end.instanttime"] = params["end"]
-    return options
+    asked = dict(read["params"])
+    return {**asked.pop("options", {}), **query_options(read["query"], **asked)}
 
 
 def answer(table: Table, read: dict[str, Any]) -> Any:

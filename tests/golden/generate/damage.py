@@ -39,8 +39,8 @@ def longer(by: int) -> Callable[[bytes], bytes]:
 
 
 def joined(between: bytes = b"", first: Callable[[bytes], bytes] = bytes) -> Damage:
-    """All blocks in one file, the oldest, with something after the first of them."""
-    return lambda files: [first(files[0]) + between + b"".join(files[1:])]
+    """All blocks in one file, the oldest, with something after the first of them. The others are there, and empty."""
+    return lambda files: [first(files[0]) + between + b"".join(files[1:]), *([b""] * (len(files) - 1))]
 
 
 # What Apache Hudi reads past, one way or the other. Each plays in a partition of its own.

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 
+from tests.interop.oracle.services import UNPASSABLE, Services
 from tests.interop.oracle.worker import collect
 
-from .case import JUDGE
 from .rows import SCHEMA, people
 
 Options = dict[str, str] | None
@@ -31,22 +31,15 @@ OPTIONS = {
     "hoodie.delete.shuffle.parallelism": "2",
 }
 PARTITIONED = {WRITE + "partitionpath.field": "city"}
-# A query that no table passes: the files are written, then the commit is refused.
-UNPASSABLE = {
-    "hoodie.precommit.validators": "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
-    "hoodie.precommit.validators.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
-}
 
 
-class Table:
+class Table(Services):
     """One table of one case, on the release that has its turn."""
 
     def __init__(self, spark: Any, release: str, name: str, folder: Path, state: dict[str, Any]) -> None:
-        self.spark, self.release, self.name = spark, release, name
-        self.folder = folder
-        self.path = folder / "table"
+        super().__init__(spark, release, folder / "table", state.setdefault("options", dict(OPTIONS)))
+        self.name, self.folder = name, folder
         self.state = state  # travels from release to release: questions, options, and remarks for case.json
-        self.options: dict[str, str] = state.setdefault("options", dict(OPTIONS))
 
     # ---- writing ----
 
@@ -113,68 +106,6 @@ class Table:
         finally:
             for key in settings:
                 self.spark.conf.unset(key)
-
-    # ---- services, through Apache Hudi's own write client ----
-
-    def client(self, options: Options = None) -> contextlib.AbstractContextManager[Any]:
-        """A write client with the table's options and these."""
-        jvm = self.spark._jvm
-        chosen = jvm.java.util.Properties()
-        for key, value in {**self.options, **(options or {})}.items():
-            chosen.setProperty(key, value)
-        builder = jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(str(self.path))
-        config = (
-            builder.forTable(self.options["hoodie.table.name"]).withProps(chosen).withSchema(self._schema()).build()
-        )
-        context = jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self.spark._jsc)
-        return contextlib.closing(jvm.org.apache.hudi.client.SparkRDDWriteClient(context, config))
-
-    def _schema(self) -> str:
-        resolver = self.spark._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client())
-        schema = resolver.getTableSchema(False) if self.release == JUDGE else resolver.getTableAvroSchema(False)
-        return schema.toString()
-
-    def meta_client(self) -> Any:
-        jvm = self.spark._jvm
-        conf = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self.spark._jsc.hadoopConfiguration())
-        builder = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
-        return builder.setConf(conf).setBasePath(str(self.path)).build()
-
-    @property
-    def none(self) -> Any:
-        """Java's empty option."""
-        return self.spark._jvm.org.apache.hudi.common.util.Option.empty()
-
-    def schedule(self, service: str, options: Options = None) -> str:
-        """Plans a service (COMPACT, LOG_COMPACT, CLUSTER, CLEAN) without doing it; its instant."""
-        kind = self.spark._jvm.org.apache.hudi.common.model.TableServiceType.valueOf(service)
-        with self.client(options) as client:
-            planned = client.scheduleTableService(self.none, kind)
-        if not planned.isPresent():
-            raise AssertionError(f"there is nothing to {service}")
-        return planned.get()
-
-    def run(self, service: str, instant: str, options: Options = None) -> None:
-        """Does what `schedule` planned."""
-        with self.client(options) as client:
-            {
-                "COMPACT": lambda: client.compact(instant, *self._complete),
-                "LOG_COMPACT": lambda: client.logCompact(instant, *self._complete),
-                "CLUSTER": lambda: client.cluster(instant, True),
-                "CLEAN": lambda: client.clean(instant),
-            }[service]()
-
-    @property
-    def _complete(self) -> tuple[bool, ...]:
-        return (True,) if self.release == JUDGE else ()
-
-    def savepoint(self, instant: str) -> None:
-        with self.client() as client:
-            client.savepoint(instant, "golden", "kept for the golden tables")
-
-    def restore(self, instant: str) -> None:
-        with self.client() as client:
-            client.restoreToSavepoint(instant)
 
     # ---- looking ----
 

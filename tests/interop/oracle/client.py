@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +58,28 @@ class Oracle:
         """Opens a session whose log and row files lie in `folder`."""
         return cls(install.ensure(version), folder)
 
+    @property
+    def pid(self) -> int:
+        """The process at the top of those in which Apache Hudi runs."""
+        return self._process.pid
+
     def write(self, path: str | Path, rows: pa.Table, options: Mapping[str, str], mode: str = "append") -> None:
         """Writes the rows, in their order, through Apache Hudi's data source."""
         source = self._new_file()
         pq.write_table(rows, source)
         self._call("write", path=str(path), rows=str(source), options=dict(options), mode=mode)
 
-    def read(self, path: str | Path, options: Mapping[str, str] | None = None) -> pa.Table:
-        """All rows that Apache Hudi's data source returns, the meta columns among them."""
+    def read(
+        self,
+        path: str | Path,
+        options: Mapping[str, str] | None = None,
+        filter: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """The rows that Apache Hudi's data source returns; unless columns are named, the meta columns among them."""
         answer = self._new_file()
-        self._call("read", path=str(path), options=dict(options or {}), answer=str(answer))
+        chosen = {"condition": filter, "columns": None if columns is None else list(columns)}
+        self._call("read", path=str(path), options=dict(options or {}), answer=str(answer), **chosen)
         return pq.read_table(answer)
 
     def sql(self, statement: str) -> list[dict[str, Any]]:
@@ -78,6 +90,10 @@ class Oracle:
         """Compacts whatever has a log, with Apache Hudi's procedure; one row a compaction that it took up."""
         options = "hoodie.compact.inline.max.delta.commits=1"  # by default it would wait for five
         return self.sql(f"CALL run_compaction(op => '{op}', path => '{path}', options => '{options}')")
+
+    def service(self, path: str | Path, verb: str, *arguments: Any, options: Mapping[str, str]) -> Any:
+        """A verb of `Services` for the table, whose writes have these options."""
+        return self._call("service", path=str(path), verb=verb, arguments=arguments, options=dict(options))
 
     def timeline(self, path: str | Path) -> list[dict[str, Any]]:
         """The active timeline, oldest first: requested, completed, action, state."""
@@ -108,7 +124,7 @@ class Oracle:
         self._files += 1
         return self._folder / f"rows-{self._files}.parquet"
 
-    def _call(self, verb: str, **arguments: Any) -> Any:
+    def _call(self, verb: str, /, **arguments: Any) -> Any:
         try:
             self._process.stdin.write(json.dumps({"verb": verb, "arguments": arguments}) + "\n")
             self._process.stdin.flush()

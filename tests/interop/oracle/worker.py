@@ -13,6 +13,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.utils import CapturedException
 
+JAVA = (
+    "-Duser.timezone=UTC",
+    # To size its maps, Apache Hudi would have a debugger halt this very process, for seconds or a minute.
+    "-Djol.skipHotspotSAAttach=true",
+    "-Djol.skipInstallAttach=true",
+    # Much code, each piece run a few times: the thorough compiler would cost more than it gives.
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+)
+
 
 def open_session(jar):
     settings = {
@@ -23,7 +33,7 @@ def open_session(jar):
         "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": " ".join(JAVA),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",
@@ -48,18 +58,25 @@ class Worker:
     def __init__(self, version, jar):
         # Beside this script only: the generator of the golden tables imports what is below from the package.
         from files import Files
+        from services import Services
 
         self.version = version
         self.spark = open_session(jar)
         self.files = Files(self.spark)
+        self.services = Services
 
     def write(self, path, rows, options, mode):
         # One partition, so that "the later row of the batch" means the same on both sides.
         frame = self.spark.read.parquet(rows).coalesce(1)
         frame.write.format("hudi").options(**options).mode(mode).save(path)
 
-    def read(self, path, options, answer):
-        pq.write_table(collect(self.spark.read.format("hudi").options(**options).load(path)), answer)
+    def read(self, path, options, condition, columns, answer):
+        frame = self.spark.read.format("hudi").options(**options).load(path)
+        if condition is not None:
+            frame = frame.where(condition)
+        if columns is not None:
+            frame = frame.select(*columns)
+        pq.write_table(collect(frame), answer)
 
     def sql(self, statement):
         return [row.asDict(recursive=True) for row in self.spark.sql(statement).collect()]
@@ -75,10 +92,11 @@ class Worker:
     def file(self, kind, folder):
         return getattr(self.files, kind)(folder)
 
+    def service(self, path, verb, arguments, options):
+        return getattr(self.services(self.spark, self.version, path, options), verb)(*arguments)
+
     def _meta_client(self, path):
-        jvm = self.spark._jvm
-        conf = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self.spark._jsc.hadoopConfiguration())
-        return jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder().setConf(conf).setBasePath(path).build()
+        return self.services(self.spark, self.version, path, {}).meta_client()
 
     def _instant(self, instant):
         old = self.version.startswith("0.")

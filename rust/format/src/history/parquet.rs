@@ -34,7 +34,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::Entry;
 use crate::instant::Action;
-use crate::parquet_file::{Batches, Limits, ParquetFile, Parts, chunks};
+use crate::parquet_file::{Batches, Limits, ParquetFile, Part, Parts, chunks};
 use crate::{Error, Result};
 
 const ROOT: &str = "org.apache.hudi.avro.model.HoodieLSMTimelineInstant";
@@ -126,8 +126,8 @@ impl Reader {
         let wanted: Vec<&str> = columns.names().iter().filter(found).copied().collect();
         let mask = ProjectionMask::columns(parquet, wanted);
         let groups = file.metadata().row_groups().iter().enumerate();
-        let groups = groups.filter(|(_, group)| may_hold(group, instants)).map(|(at, _)| at).collect();
-        let batches = file.batches(groups, mask, BATCH_ROWS).map_err(broken)?;
+        let groups = groups.filter(|(_, group)| may_hold(group, instants)).map(|(at, _)| Part::whole(at));
+        let batches = file.batches(&groups.collect::<Vec<_>>(), mask, BATCH_ROWS).map_err(broken)?;
         let within = (instants.start_bound().cloned(), instants.end_bound().cloned());
         Ok(Self { batches, within, ready: Vec::new() })
     }

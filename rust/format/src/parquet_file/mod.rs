@@ -9,14 +9,20 @@
 //! | footer | depth of the schema, places of columns | [`footer`] |
 //! | page header | sizes and counts within [`Limits`] and the file | [`pages`] |
 //! | page | sizes that its encoding declares | [`pages`] |
+//! | bloom filter of a chunk | its header, and that it lies in the file | [`chunk_bloom`] |
+//! | page index | places within the chunk and in order, as many values as pages; pages hold the rows that it says | [`page_index`], [`selected`] |
 //!
 //! Values that refer to one of a dictionary, or continue the one before, are still as large as that one: rows that are
 //! read at a time bound them. The last line, [`guarded`], turns a panic of the crate into an error; it is the only place
 //! that does.
 
+mod chunk_bloom;
+mod chunk_bytes;
 mod footer;
+mod page_index;
 mod pages;
 mod parts;
+mod selected;
 mod shapes;
 mod statistics;
 #[cfg(test)]
@@ -34,10 +40,14 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 
+pub use self::chunk_bloom::ChunkBloom;
+pub use self::page_index::PageStatistics;
 pub use self::parts::{Parts, chunks};
-pub use self::statistics::GroupStatistics;
+pub use self::selected::Part;
+pub use self::statistics::ValueStatistics;
 
-use self::pages::{Checked, Groups};
+use self::pages::Checked;
+use self::selected::{Groups, selection};
 use crate::{Error, Result};
 
 /// The most that is believed.
@@ -89,17 +99,26 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
         &self.schema
     }
 
-    /// The rows of some row groups, by their numbers, `batch_rows` at a time.
-    pub fn batches(&self, groups: Vec<usize>, columns: ProjectionMask, batch_rows: usize) -> Result<Batches> {
-        let groups = Groups::new(Arc::clone(&self.source), Arc::clone(&self.metadata), groups);
+    /// The rows of some parts, `batch_rows` at a time.
+    pub fn batches(&self, parts: &[Part], columns: ProjectionMask, batch_rows: usize) -> Result<Batches> {
+        let cut: Vec<_> = parts.iter().filter(|part| part.rows.is_some()).map(|part| part.group).collect();
+        let places = self.places(&columns, &cut)?;
+        let chosen = parts.iter().map(|part| part.group).collect();
+        let groups = Groups::new(Arc::clone(&self.source), Arc::clone(&self.metadata), chosen, places);
         let schema = self.metadata.file_metadata().schema_descr();
         let reader = guarded(|| {
             let levels = parquet_to_arrow_field_levels(schema, columns, None)?;
-            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, batch_rows, None)
+            let rows = selection(&self.metadata, parts);
+            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, batch_rows, rows)
         });
         let reader = reader.map_err(|e| self.source.take_failure().unwrap_or(e))?;
         let source = Arc::clone(&self.source);
         Ok(Batches { reader: Some(reader), failure: Box::new(move || source.take_failure()) })
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Vec<Part> {
+        (0..self.metadata.num_row_groups()).map(Part::whole).collect()
     }
 }
 

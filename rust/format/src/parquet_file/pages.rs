@@ -13,17 +13,14 @@
 //! Lengths of `DELTA_LENGTH_BYTE_ARRAY` are deltas, of `DELTA_BYTE_ARRAY` deltas twice: for each value how much it shares
 //! with the one before, and how much follows.
 
-use std::io::{Cursor, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::RowGroups;
 use parquet::basic::Encoding;
-use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::column::page::Page;
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, Length};
-use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::file::reader::ChunkReader;
 
 use super::shapes::{DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PAGE, Shape};
 use super::thrift::{integer, length, structure};
@@ -31,14 +28,10 @@ use super::{Limits, failed};
 use crate::wire::Reader;
 use crate::{Error, Result};
 
-/// Most headers are shorter.
-const FIRST_READ: usize = 256;
-/// A header holds statistics at most, the least and the greatest value.
-const LONGEST_HEADER: usize = 16 << 20;
 /// The length in front of the levels of a page of version 1.
 const LEVELS_LENGTH: usize = 4;
 
-/// The bytes of a file. Reading on from somewhere means that a page header is wanted.
+/// The bytes of a file, and what was wrong with them.
 #[derive(Debug)]
 pub(super) struct Checked<R> {
     file: R,
@@ -56,49 +49,41 @@ impl<R> Checked<R> {
     }
 
     /// Keeps the error: on its way through the crate it would lose all but its text.
-    fn keep(&self, e: Error) -> ParquetError {
+    pub(super) fn keep(&self, e: Error) -> ParquetError {
         let shown = ParquetError::General(e.to_string());
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
         shown
     }
 }
 
-impl<R: ChunkReader> Length for Checked<R> {
-    fn len(&self) -> u64 {
+impl<R: ChunkReader> Checked<R> {
+    /// Bytes for our own use.
+    pub(super) fn fetch(&self, range: Range<u64>) -> Result<Bytes> {
+        let length = range.end.saturating_sub(range.start) as usize;
+        self.file.get_bytes(range.start, length).map_err(failed)
+    }
+
+    /// The same for the crate.
+    pub(super) fn bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.file.get_bytes(start, length).map_err(|e| self.keep(failed(e)))
+    }
+
+    pub(super) fn len(&self) -> u64 {
         self.file.len()
     }
-}
 
-impl<R: ChunkReader> ChunkReader for Checked<R> {
-    type T = std::io::Chain<Cursor<Vec<u8>>, R::T>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        let mut rest = self.file.get_read(start).map_err(|e| self.keep(failed(e)))?;
-        let mut head = Vec::new();
-        let mut wanted = FIRST_READ;
-        loop {
-            let missing = wanted - head.len();
-            let read = rest.by_ref().take(missing as u64).read_to_end(&mut head);
-            let read = read.map_err(|e| self.keep(failed(ParquetError::External(Box::new(e)))))?;
-            match Header::parse(&head, start) {
-                Ok(header) => {
-                    header.check(self.limits).map_err(|e| self.keep(e.at_offset(start)))?;
-                    return Ok(Cursor::new(head).chain(rest));
-                }
-                Err(e) if read < missing || wanted >= LONGEST_HEADER => return Err(self.keep(e)),
-                Err(_) => wanted *= 2,
-            }
-        }
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        self.file.get_bytes(start, length).map_err(|e| self.keep(failed(e)))
+    /// Bytes begin with a page header that may be acted on.
+    pub(super) fn header(&self, bytes: &[u8], start: u64) -> Result<()> {
+        Header::parse(bytes, start)?.check(self.limits).map_err(|e| e.at_offset(start))
     }
 }
 
 /// What a page header says of sizes.
 #[derive(Debug, Default)]
 struct Header {
+    kind: i64,
+    /// Whether it says more of data, of a dictionary, of data of version 2.
+    says: [bool; 3],
     uncompressed: i64,
     compressed: i64,
     values: i64,
@@ -113,11 +98,21 @@ impl Header {
         let mut header = Self::default();
         structure(&mut reader, PAGE, |id, reader| {
             match id {
+                1 => header.kind = integer(reader)?,
                 2 => header.uncompressed = integer(reader)?,
                 3 => header.compressed = integer(reader)?,
-                5 => header.parse_kind(reader, DATA_PAGE)?,
-                7 => header.parse_kind(reader, DICTIONARY_PAGE)?,
-                8 => header.parse_kind(reader, DATA_PAGE_V2)?,
+                5 => {
+                    header.says[0] = true;
+                    header.parse_kind(reader, DATA_PAGE)?;
+                }
+                7 => {
+                    header.says[1] = true;
+                    header.parse_kind(reader, DICTIONARY_PAGE)?;
+                }
+                8 => {
+                    header.says[2] = true;
+                    header.parse_kind(reader, DATA_PAGE_V2)?;
+                }
                 _ => return Ok(false),
             }
             Ok(true)
@@ -143,7 +138,17 @@ impl Header {
     }
 
     fn check(&self, limits: Limits) -> Result<()> {
-        let Self { uncompressed, compressed, values, nulls, rows, levels } = *self;
+        let Self { kind, says: [data, dictionary, data_v2], uncompressed, compressed, values, nulls, rows, levels } =
+            *self;
+        let is_described = match kind {
+            0 => data,
+            2 => dictionary,
+            3 => data_v2,
+            _ => true,
+        };
+        if !is_described {
+            return Err(Error::corrupt(format!("a Parquet page of kind {kind} that says nothing of it")));
+        }
         let size = usize::try_from(uncompressed).ok().zip(usize::try_from(compressed).ok());
         let Some((uncompressed, _)) = size else {
             return Err(Error::corrupt(format!("a Parquet page of {compressed} bytes, {uncompressed} uncompressed")));
@@ -165,140 +170,8 @@ impl Header {
     }
 }
 
-/// Some row groups of a file.
-#[derive(Debug)]
-pub(super) struct Groups<R> {
-    source: Arc<Checked<R>>,
-    metadata: Arc<ParquetMetaData>,
-    chosen: Vec<usize>,
-}
-
-impl<R> Groups<R> {
-    pub(super) fn new(source: Arc<Checked<R>>, metadata: Arc<ParquetMetaData>, chosen: Vec<usize>) -> Self {
-        Self { source, metadata, chosen }
-    }
-
-    fn chosen(&self) -> impl Iterator<Item = &RowGroupMetaData> {
-        self.chosen.iter().filter_map(|at| self.metadata.row_groups().get(*at))
-    }
-}
-
-impl<R: ChunkReader + 'static> RowGroups for Groups<R> {
-    fn num_rows(&self) -> usize {
-        self.chosen().map(|group| usize::try_from(group.num_rows()).unwrap_or(0)).sum()
-    }
-
-    fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
-        let chunks = self.chosen().filter_map(|group| {
-            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-            Some((rows, group.columns().get(column)?.clone()))
-        });
-        let chunks: Vec<_> = chunks.collect();
-        Ok(Box::new(Chunks { source: Arc::clone(&self.source), chunks: chunks.into_iter() }))
-    }
-
-    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
-        Box::new(self.chosen())
-    }
-
-    fn metadata(&self) -> &ParquetMetaData {
-        &self.metadata
-    }
-}
-
-/// The chunks of one column, with the rows of their groups.
-struct Chunks<R> {
-    source: Arc<Checked<R>>,
-    chunks: std::vec::IntoIter<(usize, ColumnChunkMetaData)>,
-}
-
-impl<R: ChunkReader + 'static> Iterator for Chunks<R> {
-    type Item = ParquetResult<Box<dyn PageReader>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (rows, chunk) = self.chunks.next()?;
-        let descriptor = chunk.column_descr();
-        let levels = [descriptor.max_rep_level(), descriptor.max_def_level()];
-        let pages = SerializedPageReader::new(Arc::clone(&self.source), &chunk, rows, None);
-        let (source, values_left) = (Arc::clone(&self.source), chunk.num_values());
-        let checked = |pages| {
-            Box::new(Pages { source, pages, levels, has_dictionary: false, values_left }) as Box<dyn PageReader>
-        };
-        Some(pages.map(checked))
-    }
-}
-
-impl<R: ChunkReader + 'static> PageIterator for Chunks<R> {}
-
-/// The pages of one chunk.
-struct Pages<R: ChunkReader> {
-    source: Arc<Checked<R>>,
-    pages: SerializedPageReader<Checked<R>>,
-    /// The greatest repetition level and the greatest definition level.
-    levels: [i16; 2],
-    has_dictionary: bool,
-    /// Of those that the footer announces.
-    values_left: i64,
-}
-
-impl<R: ChunkReader> Pages<R> {
-    fn checked(&mut self, page: Option<Page>) -> ParquetResult<Option<Page>> {
-        if let Some(page) = &page {
-            self.check(page).map_err(|e| self.source.keep(e))?;
-        }
-        Ok(page)
-    }
-
-    fn check(&mut self, page: &Page) -> Result<()> {
-        if page.is_dictionary_page() {
-            self.has_dictionary = true;
-        } else {
-            let values = i64::from(page.num_values());
-            self.values_left = self.values_left.checked_sub(values).filter(|left| *left >= 0).ok_or_else(|| {
-                Error::corrupt(format!("a Parquet page of {values} values where {} are left", self.values_left))
-            })?;
-        }
-        check_page(page, self.levels, self.has_dictionary)
-    }
-}
-
-impl<R: ChunkReader> Iterator for Pages<R> {
-    type Item = ParquetResult<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl<R: ChunkReader> PageReader for Pages<R> {
-    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        let page = self.pages.get_next_page()?;
-        self.checked(page)
-    }
-
-    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        self.pages.peek_next_page()
-    }
-
-    fn skip_next_page(&mut self) -> ParquetResult<()> {
-        self.pages.skip_next_page()
-    }
-
-    fn supports_deferred_dictionary(&self) -> bool {
-        self.pages.supports_deferred_dictionary()
-    }
-
-    fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
-        let page = self.pages.take_deferred_dictionary()?;
-        self.checked(page)
-    }
-
-    fn at_record_boundary(&mut self) -> ParquetResult<bool> {
-        self.pages.at_record_boundary()
-    }
-}
-
-fn check_page(page: &Page, max_levels: [i16; 2], has_dictionary: bool) -> Result<()> {
+/// What its encoding declares of a page must be in it.
+pub(super) fn check_page(page: &Page, max_levels: [i16; 2], has_dictionary: bool) -> Result<()> {
     if !has_dictionary && matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) {
         return Err(Error::corrupt("a Parquet page that refers to a dictionary, of which there is none"));
     }

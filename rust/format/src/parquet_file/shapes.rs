@@ -170,3 +170,22 @@ pub(super) const PAGE: Shape = &[
     (7, Structure(DICTIONARY_PAGE)),
     (8, Structure(DATA_PAGE_V2)),
 ];
+
+/// Pages without values, least and greatest values, order, nulls, histograms of levels twice, NaNs. The first is a list of
+/// booleans.
+pub(super) const COLUMN_INDEX: Shape = &[
+    (1, List(&Boolean)),
+    (2, List(&Binary)),
+    (3, List(&Binary)),
+    (4, Integer),
+    (5, NUMBERS),
+    (6, NUMBERS),
+    (7, NUMBERS),
+    (8, NUMBERS),
+];
+/// place, size and first row of each page; sizes without encoding.
+pub(super) const OFFSET_INDEX: Shape =
+    &[(1, List(&Structure(&[(1, Integer), (2, Integer), (3, Integer)]))), (2, NUMBERS)];
+const ONE_CHOICE: Type = Structure(&[(1, EMPTY)]);
+/// bytes, algorithm, hash, compression.
+pub(super) const BLOOM_FILTER: Shape = &[(1, Integer), (2, ONE_CHOICE), (3, ONE_CHOICE), (4, ONE_CHOICE)];

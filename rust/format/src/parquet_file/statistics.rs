@@ -11,6 +11,7 @@
 //! left out of least and greatest.
 
 use arrow_array::{Array, ArrayRef};
+use arrow_schema::Field;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{ColumnOrder, Type};
 use parquet::file::reader::ChunkReader;
@@ -18,9 +19,9 @@ use parquet::file::statistics::Statistics;
 
 use super::{ParquetFile, guarded};
 
-/// What is known of a column's values in a row group. Least and greatest are arrays of one value.
+/// What is known of a column's values in a row group, or in a page of it. Least and greatest are arrays of one value.
 #[derive(Debug, Clone)]
-pub struct GroupStatistics {
+pub struct ValueStatistics {
     pub least: Option<ArrayRef>,
     pub greatest: Option<ArrayRef>,
     pub nulls: Option<u64>,
@@ -29,28 +30,21 @@ pub struct GroupStatistics {
 
 impl<R: ChunkReader + 'static> ParquetFile<R> {
     /// Of each row group, by the column's position in the schema; `None` if there is nothing, as of lists and structs.
-    pub fn statistics(&self, column: usize) -> Option<Vec<GroupStatistics>> {
-        let footer = self.metadata.file_metadata();
-        let schema = footer.schema_descr();
-        let leaf = (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == column)?;
-        let field = self.schema.fields().get(column)?;
-        let descriptor = schema.columns().get(leaf)?;
-        if field.data_type().is_nested() || descriptor.path().parts().len() > 1 {
-            return None;
-        }
+    pub fn statistics(&self, column: usize) -> Option<Vec<ValueStatistics>> {
+        let (leaf, field) = self.plain_leaf(column)?;
         let groups = self.metadata.row_groups();
         let (least, greatest) = guarded(|| {
+            let schema = self.metadata.file_metadata().schema_descr();
             let converter = StatisticsConverter::from_column_index(leaf, field, schema)?;
             Ok((converter.row_group_mins(groups)?, converter.row_group_maxes(groups)?))
         })
         .ok()?;
-        let order = footer.column_orders().and_then(|orders| orders.get(leaf));
         let of_group = |(at, group): (usize, &parquet::file::metadata::RowGroupMetaData)| {
             let written = group.columns().get(leaf)?.statistics();
-            let ordered = written.is_some_and(|written| is_ordered(written, descriptor.physical_type(), order));
+            let ordered = written.is_some_and(|written| self.is_ordered(leaf, written.is_min_max_deprecated()));
             let bound =
                 |values: &ArrayRef| (ordered && at < values.len() && values.is_valid(at)).then(|| values.slice(at, 1));
-            Some(GroupStatistics {
+            Some(ValueStatistics {
                 least: bound(&least),
                 greatest: bound(&greatest),
                 nulls: written.and_then(Statistics::null_count_opt),
@@ -59,13 +53,29 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
         };
         groups.iter().enumerate().map(of_group).collect()
     }
+
+    /// The leaf that a column is, by its position in the schema, unless it is made of others.
+    pub(super) fn plain_leaf(&self, column: usize) -> Option<(usize, &Field)> {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let leaf = (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == column)?;
+        let field = self.schema.fields().get(column)?;
+        let is_plain = !field.data_type().is_nested() && schema.columns().get(leaf)?.path().parts().len() == 1;
+        is_plain.then_some((leaf, field.as_ref()))
+    }
+
+    /// Whether the bounds of a leaf that the file states are in the order of its values.
+    pub(super) fn is_ordered(&self, leaf: usize, is_deprecated: bool) -> bool {
+        let footer = self.metadata.file_metadata();
+        let order = footer.column_orders().and_then(|orders| orders.get(leaf));
+        is_ordered(is_deprecated, footer.schema_descr().column(leaf).physical_type(), order)
+    }
 }
 
-pub(super) fn is_ordered(written: &Statistics, physical: Type, order: Option<&ColumnOrder>) -> bool {
+pub(super) fn is_ordered(is_deprecated: bool, physical: Type, order: Option<&ColumnOrder>) -> bool {
     match physical {
         Type::INT96 => false,
         Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => {
-            !written.is_min_max_deprecated() && matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_)))
+            !is_deprecated && matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_)))
         }
         Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE => true,
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, ListBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
@@ -33,8 +35,7 @@ fn written(properties: WriterProperties) -> Vec<u8> {
 
 fn read(file: &[u8], limits: Limits) -> Result<Vec<RecordBatch>> {
     let file = ParquetFile::open_with_limits(Bytes::copy_from_slice(file), limits)?;
-    let groups = (0..file.metadata().num_row_groups()).collect();
-    file.batches(groups, ProjectionMask::all(), 64)?.collect()
+    file.batches(&file.whole(), ProjectionMask::all(), 64)?.collect()
 }
 
 fn plain() -> Vec<u8> {
@@ -117,7 +118,7 @@ fn as_many_levels_as_are_allowed_fit_the_stack_of_a_thread() {
         let opened = ParquetFile::open(Bytes::from(with_schema(&nested(levels))));
         assert_eq!(opened.is_ok(), fits, "{levels}: {:?}", opened.err());
         if let Ok(file) = opened {
-            assert_eq!(file.batches(vec![], ProjectionMask::all(), 8).unwrap().count(), 0);
+            assert_eq!(file.batches(&[], ProjectionMask::all(), 8).unwrap().count(), 0);
         }
     }
 }
@@ -167,6 +168,9 @@ fn damage_is_an_error_or_other_rows() {
     }
 }
 
+/// Behind the magic number.
+const FIRST_PAGE: u64 = 4;
+
 /// A file whose source fails behind the footer.
 struct Failing(Bytes);
 
@@ -179,11 +183,14 @@ impl parquet::file::reader::Length for Failing {
 impl ChunkReader for Failing {
     type T = std::io::Cursor<Bytes>;
 
-    fn get_read(&self, _: u64) -> parquet::errors::Result<Self::T> {
-        Err(ParquetError::External(Box::new(Error::storage("the disk is gone"))))
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        self.get_bytes(start, 1).map(std::io::Cursor::new)
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        if start == FIRST_PAGE {
+            return Err(ParquetError::External(Box::new(Error::storage("the disk is gone"))));
+        }
         self.0.get_bytes(start, length)
     }
 }
@@ -191,7 +198,7 @@ impl ChunkReader for Failing {
 #[test]
 fn a_failure_of_storage_stays_one() {
     let file = ParquetFile::open(Failing(Bytes::from(plain()))).unwrap();
-    let mut batches = file.batches(vec![0], ProjectionMask::all(), 8).unwrap();
+    let mut batches = file.batches(&file.whole(), ProjectionMask::all(), 8).unwrap();
     let error = batches.next().unwrap().unwrap_err();
     assert_eq!((error.kind(), error.message()), (ErrorKind::StorageFailure, "the disk is gone"));
     assert!(batches.next().is_none());
@@ -247,7 +254,6 @@ fn statistics_are_told_by_row_group() {
 #[test]
 fn only_orders_that_are_certain_are_believed() {
     use parquet::basic::{ColumnOrder, SortOrder, Type};
-    use parquet::file::statistics::Statistics;
     let order = ColumnOrder::TYPE_DEFINED_ORDER(SortOrder::UNSIGNED);
     for (old, order, believed) in [
         (false, Some(&order), true),
@@ -255,10 +261,136 @@ fn only_orders_that_are_certain_are_believed() {
         (false, Some(&ColumnOrder::UNDEFINED), false),
         (true, Some(&order), false),
     ] {
-        let text = Statistics::byte_array(Some("a".into()), Some("b".into()), None, None, old);
-        assert_eq!(statistics::is_ordered(&text, Type::BYTE_ARRAY, order), believed);
-        assert!(
-            statistics::is_ordered(&text, Type::INT64, order) && !statistics::is_ordered(&text, Type::INT96, order)
-        );
+        assert_eq!(statistics::is_ordered(old, Type::BYTE_ARRAY, order), believed);
+        assert!(statistics::is_ordered(old, Type::INT64, order) && !statistics::is_ordered(old, Type::INT96, order));
+    }
+}
+
+/// Many pages in two row groups; the numbers of a group ascend.
+fn paged(properties: WriterPropertiesBuilder) -> Vec<u8> {
+    let properties = properties
+        .set_max_row_group_row_count(Some(100))
+        .set_data_page_row_count_limit(10)
+        .set_write_batch_size(10)
+        .set_statistics_enabled(parquet::file::properties::EnabledStatistics::Page);
+    written(properties.build())
+}
+
+fn layouts() -> [WriterPropertiesBuilder; 4] {
+    let plain = || WriterProperties::builder().set_dictionary_enabled(false);
+    [
+        WriterProperties::builder(),
+        plain(),
+        plain().set_writer_version(WriterVersion::PARQUET_2_0).set_compression(Compression::SNAPPY),
+        WriterProperties::builder().set_offset_index_disabled(true),
+    ]
+}
+
+#[test]
+fn pages_without_wanted_rows_are_left_out() {
+    for (at, properties) in layouts().into_iter().enumerate() {
+        let file = ParquetFile::open(Bytes::from(paged(properties))).unwrap();
+        let wanted = [(0, vec![3..4, 55..70]), (1, vec![0..10, 99..100])];
+        let parts = wanted.clone().map(|(group, rows)| Part { group, rows: Some(rows) });
+        for batch_rows in [1, 7, 100] {
+            let batches: Result<Vec<_>> = file.batches(&parts, ProjectionMask::all(), batch_rows).unwrap().collect();
+            let batches = batches.unwrap();
+            let found = arrow_select::concat::concat_batches(&batches[0].schema(), &batches).unwrap();
+            let expected = wanted.iter().flat_map(|(group, rows)| {
+                rows.iter().map(move |rows| self::rows().slice(group * 100 + rows.start, rows.len()))
+            });
+            let expected: Vec<_> = expected.collect();
+            assert_eq!(found, arrow_select::concat::concat_batches(&found.schema(), &expected).unwrap(), "layout {at}");
+        }
+    }
+}
+
+#[test]
+fn pages_say_what_is_in_them() {
+    let file = ParquetFile::open(Bytes::from(paged(WriterProperties::builder()))).unwrap();
+    let pages = file.page_statistics(0, &[1, 7]).unwrap();
+    assert!(pages[1].is_none(), "there is no such group");
+    let pages = pages[0].as_ref().unwrap();
+    assert_eq!(
+        pages.iter().map(|page| page.rows.clone()).collect::<Vec<_>>(),
+        (0..10).map(|n| n * 10..n * 10 + 10).collect::<Vec<_>>()
+    );
+    for (at, page) in pages.iter().enumerate() {
+        let number = |value: &Option<ArrayRef>| value.as_ref().unwrap().as_primitive::<Int64Type>().value(0);
+        let values: Vec<_> = (100 + at as i64 * 10..110 + at as i64 * 10).filter(|n| n % 7 > 0).collect();
+        assert_eq!((number(&page.values.least), number(&page.values.greatest)), (values[0], values[values.len() - 1]));
+        assert_eq!((page.values.nulls, page.values.rows), (Some(10 - values.len() as u64), Some(10)));
+    }
+    assert!(file.page_statistics(2, &[0]).unwrap()[0].is_none(), "lists");
+}
+
+/// The bytes of the offset index of the first column.
+fn offset_index(file: &[u8]) -> std::ops::Range<usize> {
+    let opened = ParquetFile::open(Bytes::copy_from_slice(file)).unwrap();
+    let range = opened.metadata().row_group(0).column(0).offset_index_range().unwrap();
+    range.start as usize..range.end as usize
+}
+
+#[test]
+fn a_page_index_that_lies_is_not_there_or_found_out() {
+    let whole = paged(WriterProperties::builder().set_dictionary_enabled(false));
+    let part = || [Part { group: 0, rows: Some(vec![20..30, 95..100]) }];
+    let read = |file: Vec<u8>| -> Result<Vec<RecordBatch>> {
+        let file = ParquetFile::open(Bytes::from(file))?;
+        file.batches(&part(), ProjectionMask::all(), 100)?.collect()
+    };
+    let right = read(whole.clone()).unwrap();
+    for at in offset_index(&whole) {
+        for bit in 0..8 {
+            let mut file = whole.clone();
+            file[at] ^= 1 << bit;
+            match read(file) {
+                Ok(rows) => assert_eq!(rows, right, "bit {bit} of {at}"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::CorruptFile, "{error}"),
+            }
+        }
+    }
+}
+
+#[rstest]
+#[case::whole_numbers("number", Arc::new(Int64Array::from(vec![5])), Arc::new(Int64Array::from(vec![1 << 40])))]
+#[case::texts("text", Arc::new(StringArray::from(vec!["text 3"])), Arc::new(StringArray::from(vec!["text 33"])))]
+fn a_bloom_filter_tells_what_is_not_there(
+    #[case] column: &str,
+    #[case] there: ArrayRef,
+    #[case] missing: ArrayRef,
+    #[values(true, false)] cut: bool,
+) {
+    let file = written(WriterProperties::builder().set_bloom_filter_enabled(true).build());
+    let file = ParquetFile::open(Bytes::from(file)).unwrap();
+    let at = file.schema().index_of(column).unwrap();
+    let most = if cut { 16 } else { 1 << 20 };
+    let Some(filter) = file.bloom_filter(0, at, most).unwrap() else { return assert!(cut) };
+    assert!(!cut);
+    assert!(filter.may_hold_any(&there) && !filter.may_hold_any(&missing));
+    assert!(filter.may_hold_any(&arrow_array::new_null_array(there.data_type(), 1)));
+    assert!(filter.may_hold_any(&(Arc::new(arrow_array::Float64Array::from(vec![1.0])) as ArrayRef)), "another type");
+    assert!(file.bloom_filter(0, 2, most).unwrap().is_none(), "lists");
+    assert!(ParquetFile::open(Bytes::from(plain())).unwrap().bloom_filter(0, at, most).unwrap().is_none());
+}
+
+#[test]
+fn no_flipped_bit_in_an_index_or_a_filter_is_more_than_a_loss_of_it() {
+    let whole = paged(WriterProperties::builder().set_bloom_filter_enabled(true));
+    let file = ParquetFile::open(Bytes::from(whole.clone())).unwrap();
+    let chunk = file.metadata().row_group(0).column(0);
+    let index = chunk.column_index_range().unwrap();
+    let filter = chunk.bloom_filter_offset().unwrap() as u64;
+    let value: ArrayRef = Arc::new(Int64Array::from(vec![5]));
+    for at in (index.start..index.end).chain(filter..filter + 24) {
+        for bit in 0..8 {
+            let mut flipped = whole.clone();
+            flipped[at as usize] ^= 1 << bit;
+            let file = ParquetFile::open(Bytes::from(flipped)).unwrap();
+            let pages = file.page_statistics(0, &[0]).unwrap();
+            assert!(pages[0].as_ref().is_none_or(|pages| pages.len() == 10));
+            let filter = file.bloom_filter(0, 0, 1 << 20).unwrap();
+            let _any_answer = filter.map(|filter| filter.may_hold_any(&value));
+        }
     }
 }

@@ -7,5 +7,6 @@ mod read;
 mod write;
 
 pub use footer::{Footer, footer};
-pub use read::{read, read_matching, read_part};
+pub use groups::LeftOut;
+pub use read::{Matching, left_out, read, read_matching, read_part};
 pub use write::{BaseFileWriter, WriteOptions, WrittenFile};

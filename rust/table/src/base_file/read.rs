@@ -1,26 +1,26 @@
 //! Base files to record batches, column by column, in ranges.
 
-use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
+use bytes::buf::Reader;
 use bytes::{Buf, Bytes};
-use hudini_format::parquet_file::ParquetFile;
+use hudini_format::parquet_file::{ParquetFile, Part};
 use hudini_format::schema::evolve::{Mapping, Projection};
 use parquet::arrow::ProjectionMask;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::groups;
+use super::groups::{LeftOut, Question};
 use crate::filter::Predicate;
 use crate::merge::Batches;
 use crate::storage::Storage;
 use crate::{Error, Result};
 
-/// How much is fetched when a reader asks for "from here on".
-const READ_AHEAD: u64 = 64 * 1024;
+/// Bytes that may be fetched rather than that a request is made to save some of them.
+const WORTH: u64 = 64 * 1024;
 
 /// Opens a base file of a snapshot; what comes out has exactly the schema `wanted`. `names` are those the file has for
 /// its columns.
@@ -34,17 +34,60 @@ pub fn read(
     batches(whole(storage, path)?, wanted, names, batch_size, path, None)
 }
 
-/// The same, but for row groups without a row that a filter wants. Its columns are among those wanted. Rows that it does
-/// not want may still come.
+/// Rows that are wanted of a base file.
+#[derive(Debug, Clone, Copy)]
+pub struct Matching<'p> {
+    /// Its columns are among those that are read.
+    pub predicate: &'p Predicate,
+    /// Row groups of fewer bytes are read as they are, rather than that something more is asked of them.
+    pub worth: u64,
+}
+
+impl<'p> Matching<'p> {
+    /// What is not read must outweigh the requests that it takes to find it.
+    pub fn new(predicate: &'p Predicate) -> Self {
+        Self { predicate, worth: WORTH }
+    }
+}
+
+/// The same, but for row groups and pages without a row that a filter wants. Rows that it does not want may still come.
 pub fn read_matching(
     storage: &Arc<dyn Storage>,
     path: &str,
     wanted: &SchemaRef,
     names: &Mapping,
     batch_size: usize,
-    predicate: &Predicate,
+    matching: Matching<'_>,
 ) -> Result<Batches> {
-    batches(whole(storage, path)?, wanted, names, batch_size, path, Some(predicate))
+    batches(whole(storage, path)?, wanted, names, batch_size, path, Some(matching))
+}
+
+/// What [`read_matching`] leaves out.
+pub fn left_out(
+    storage: &Arc<dyn Storage>,
+    path: &str,
+    wanted: &SchemaRef,
+    names: &Mapping,
+    matching: Matching<'_>,
+) -> Result<LeftOut> {
+    let look = || {
+        let file = ParquetFile::open(whole(storage, path)?)?;
+        let projection = Projection::new(file.schema(), wanted, names)?;
+        Ok(parts(&file, &projection, wanted, Some(matching))?.1)
+    };
+    look().map_err(|e: Error| e.at_path(path))
+}
+
+fn parts<R: ChunkReader + 'static>(
+    file: &ParquetFile<R>,
+    projection: &Projection,
+    wanted: &Schema,
+    matching: Option<Matching<'_>>,
+) -> Result<(Vec<Part>, LeftOut)> {
+    match matching {
+        None => Ok((file.whole(), LeftOut::default())),
+        Some(Matching { predicate, worth }) => Question { file, projection, wanted, predicate, worth }.matching(),
+    }
 }
 
 pub(super) fn whole(storage: &Arc<dyn Storage>, path: &str) -> Result<StoredFile> {
@@ -76,17 +119,14 @@ fn batches(
     names: &Mapping,
     batch_size: usize,
     path: &str,
-    predicate: Option<&Predicate>,
+    matching: Option<Matching<'_>>,
 ) -> Result<Batches> {
     let file = ParquetFile::open(source).map_err(|e| e.at_path(path))?;
     let projection = Projection::new(file.schema(), wanted, names).map_err(|e| e.at_path(path))?;
     let metadata = file.metadata();
     let mask = ProjectionMask::roots(metadata.file_metadata().schema_descr(), projection.columns().iter().copied());
-    let groups = match predicate {
-        None => (0..metadata.num_row_groups()).collect(),
-        Some(predicate) => groups::matching(&file, &projection, wanted, predicate),
-    };
-    let batches = file.batches(groups, mask, batch_size).map_err(|e| e.at_path(path))?;
+    let (parts, _) = parts(&file, &projection, wanted, matching).map_err(|e| e.at_path(path))?;
+    let batches = file.batches(&parts, mask, batch_size).map_err(|e| e.at_path(path))?;
     let what = path.to_owned();
     Ok(Box::new(batches.map(move |batch| {
         let batch: RecordBatch = batch.map_err(|e| e.at_path(&what))?;
@@ -120,40 +160,15 @@ impl Length for StoredFile {
 }
 
 impl ChunkReader for StoredFile {
-    type T = Ahead;
+    type T = Reader<Bytes>;
 
-    fn get_read(&self, start: u64) -> ParquetResult<Ahead> {
-        let file = Self { storage: Arc::clone(&self.storage), path: self.path.clone(), part: self.part.clone() };
-        Ok(Ahead { file, at: start, buffer: Bytes::new() })
+    /// All from there on. `hudini_format` asks for bytes that it knows the number of.
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        let left = self.len().saturating_sub(start);
+        self.fetch(start, left).map(Bytes::reader).map_err(|e| ParquetError::External(Box::new(e)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         self.fetch(start, length as u64).map_err(|e| ParquetError::External(Box::new(e)))
-    }
-}
-
-/// Reads on from a position, a piece at a time.
-pub(super) struct Ahead {
-    file: StoredFile,
-    at: u64,
-    buffer: Bytes,
-}
-
-impl Read for Ahead {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.buffer.is_empty() {
-            let left = self.file.len().saturating_sub(self.at);
-            let length = left.min(READ_AHEAD);
-            if length == 0 {
-                return Ok(0);
-            }
-            self.buffer = self.file.fetch(self.at, length).map_err(io::Error::other)?;
-            self.at += length;
-        }
-        let count = out.len().min(self.buffer.len());
-        if let Some(head) = out.get_mut(..count) {
-            self.buffer.copy_to_slice(head);
-        }
-        Ok(count)
     }
 }

@@ -1,4 +1,4 @@
-//! What comes from outside: time, chance, threads and memory.
+//! What comes from outside: time, chance and threads.
 //!
 //! A [`Context`] is handed down, never looked up, so that the same calls with the same context write the same bytes.
 //! Only this room and `storage` may touch the machine's own clock, random source or file system.
@@ -16,9 +16,6 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use ids::{Ids, SeededIds, SystemIds};
 pub use watch::{Progress, Watch};
 
-/// Memory that merging and sorting may hold before they spill: Apache Hudi's default for merges, 1 GiB.
-pub const DEFAULT_MEMORY_LIMIT: u64 = 1 << 30;
-
 /// The outside world of one table handle.
 #[derive(Debug, Clone)]
 pub struct Context {
@@ -26,8 +23,6 @@ pub struct Context {
     pub ids: Arc<dyn Ids>,
     /// How many threads may work at once; at least one.
     pub threads: usize,
-    /// Bytes that merging and sorting may hold before they spill.
-    pub memory_limit: u64,
 }
 
 impl Context {
@@ -38,7 +33,6 @@ impl Context {
             clock: Arc::new(SystemClock::new()),
             ids: Arc::new(SystemIds),
             threads: threads.unwrap_or_else(offered).max(1),
-            memory_limit: DEFAULT_MEMORY_LIMIT,
         }
     }
 }

@@ -52,6 +52,7 @@ pub struct Deltas {
     orderings: Vec<OrderingColumns>,
     entries: Vec<Entry>,
     index: Index,
+    row_bytes: u64,
 }
 
 impl Deltas {
@@ -65,6 +66,7 @@ impl Deltas {
             orderings: Vec::new(),
             entries: Vec::new(),
             index: Index::default(),
+            row_bytes: 0,
         })
     }
 
@@ -75,6 +77,11 @@ impl Deltas {
     /// Distinct keys.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// What they take in memory. Keys are counted with the rows that have them.
+    pub(super) fn bytes(&self) -> u64 {
+        self.row_bytes + self.index.bytes() + (self.entries.capacity() * size_of::<Entry>()) as u64
     }
 
     /// Takes rows in, later ones after earlier ones. They have the meta column with their record key; those marked as
@@ -131,6 +138,7 @@ impl Deltas {
     fn add_batch(&mut self, rows: RecordBatch) -> Result<usize> {
         let batch = self.batches.len();
         self.orderings.push(OrderingColumns::of(&rows, &self.rule.ordering)?);
+        self.row_bytes += rows.get_array_memory_size() as u64;
         self.batches.push(rows);
         Ok(batch)
     }
@@ -168,8 +176,7 @@ impl Deltas {
 
     /// `pairs` collects what is left to a custom merger.
     fn push(&mut self, name: Name, new: Change, pairs: &mut Pairs) -> Result<()> {
-        let Some(at) = self.index.find(self.index.id(name)) else {
-            self.index.add(name)?;
+        let Some(at) = self.index.find_or_add(name)? else {
             self.entries.push(Entry { change: new, used: false });
             return Ok(());
         };
@@ -351,7 +358,7 @@ impl Batches for Sources<'_> {
     }
 }
 
-fn too_few_positions() -> Error {
+pub(super) fn too_few_positions() -> Error {
     Error::corrupt("a log block has fewer record positions than records")
 }
 

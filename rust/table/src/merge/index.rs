@@ -2,9 +2,10 @@
 
 use std::hash::BuildHasher;
 
-use arrow_array::StringArray;
+use arrow_array::{Array, StringArray};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::change::Id;
 use crate::{Error, Result};
@@ -58,12 +59,7 @@ impl Index {
 
     /// What a name says.
     pub(super) fn id(&self, name: Name) -> Id<'_> {
-        match name {
-            Name::Key { column, row } => {
-                Id::Key(self.keys.get(column as usize).map_or("", |keys| keys.value(row as usize)))
-            }
-            Name::Position(position) => Id::Position(position),
-        }
+        id(&self.keys, name)
     }
 
     pub(super) fn id_of(&self, entry: usize) -> Option<Id<'_>> {
@@ -76,18 +72,49 @@ impl Index {
         self.slots.find(Slot::spread(hash), is_it).map(|slot| slot.entry as usize)
     }
 
-    /// The next entry, about a row that no other one is about.
-    pub(super) fn add(&mut self, name: Name) -> Result<()> {
-        let entry = u32::try_from(self.names.len()).map_err(|_| too_many())?;
-        let hash = hash(self.id(name));
-        self.names.push(name);
-        self.slots.insert_unique(Slot::spread(hash), Slot { hash, entry }, |slot| Slot::spread(slot.hash));
-        Ok(())
+    /// The entry about the row of that name, if there is one; else it becomes the next entry.
+    pub(super) fn find_or_add(&mut self, name: Name) -> Result<Option<usize>> {
+        let (keys, names) = (&self.keys, &self.names);
+        let id = id(keys, name);
+        let hash = hash(id);
+        let is_it = |slot: &Slot| {
+            slot.hash == hash && names.get(slot.entry as usize).is_some_and(|other| self::id(keys, *other) == id)
+        };
+        match self.slots.entry(Slot::spread(hash), is_it, |slot| Slot::spread(slot.hash)) {
+            Entry::Occupied(slot) => Ok(Some(slot.get().entry as usize)),
+            Entry::Vacant(place) => {
+                let entry = u32::try_from(names.len()).map_err(|_| too_many())?;
+                place.insert(Slot { hash, entry });
+                self.names.push(name);
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// What it takes in memory, but for the keys themselves.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.names.capacity() * size_of::<Name>() + self.slots.allocation_size()) as u64
+    }
+
+    /// What the columns of keys take.
+    pub(super) fn key_bytes(&self) -> u64 {
+        self.keys.iter().map(|keys| keys.get_array_memory_size() as u64).sum()
     }
 
     /// Whether entries are known by their places in the base file.
     pub(super) fn is_of_positions(&self) -> bool {
         matches!(self.names.first(), Some(Name::Position(_)))
+    }
+}
+
+fn id(keys: &[StringArray], name: Name) -> Id<'_> {
+    match name {
+        Name::Key { column, row } => Id::Key(keys.get(column as usize).map_or("", |keys| keys.value(row as usize))),
+        Name::Position(position) => Id::Position(position),
     }
 }
 

@@ -1,5 +1,7 @@
 //! One file slice = base file + changes → rows, by the table's merge mode.
 
+mod blocks;
+mod bounded;
 mod change;
 mod custom;
 mod deleted;
@@ -8,12 +10,15 @@ mod index;
 mod keys;
 mod log;
 pub(crate) mod ordering;
+mod places;
+mod ranges;
 mod rows;
 mod rule;
 mod slice;
 mod splice;
 mod survey;
 
+pub(crate) use bounded::{Memory, merged};
 pub(crate) use custom::check as check_merger;
 pub use custom::{MergeRows, register};
 pub(crate) use deleted::{record_keys, without_deleted};

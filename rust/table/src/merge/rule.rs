@@ -74,15 +74,16 @@ impl MergeRule {
 
     /// The columns that merging asks for, whether they are wanted or not.
     pub(super) fn needs(&self, column: &str, by_position: bool) -> bool {
-        let of_key = || match &self.virtual_keys {
-            Some(keys) => keys.are_made_of(column),
-            None => column == meta::RECORD_KEY,
-        };
         self.merger.is_some()
             || column == meta::IS_DELETED
             || self.ordering.iter().any(|field| field == column)
             || self.delete_marker.as_ref().is_some_and(|marker| marker.field == column)
-            || (!by_position && (column == meta::RECORD_KEY || of_key()))
+            || (!by_position && self.makes_keys(column))
+    }
+
+    /// Whether keys are found with a column.
+    pub(super) fn makes_keys(&self, column: &str) -> bool {
+        column == meta::RECORD_KEY || self.virtual_keys.as_ref().is_some_and(|keys| keys.are_made_of(column))
     }
 
     /// The rows with their record keys.

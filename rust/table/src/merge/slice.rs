@@ -72,10 +72,26 @@ pub struct MergeCounts {
     pub unchanged: u64,
 }
 
+/// The changes to the rows of a base file up to one of them.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    pub(super) deltas: Deltas,
+    /// The first row that they are not about.
+    pub(super) end: u64,
+}
+
+/// Stretches of one base file, from its first row on. The last one has no end.
+pub(super) type Stretches = Box<dyn Iterator<Item = Result<Stretch>> + Send>;
+
 /// An iterator over the merged slice.
 pub struct SliceMerge {
     base: Batches,
+    /// Base rows that belong to the next stretch.
+    rest: Option<RecordBatch>,
     deltas: Deltas,
+    /// Where the changes at hand end, and those behind them.
+    end: u64,
+    stretches: Stretches,
     /// Rows of the base file so far.
     base_rows: u64,
     /// Inserts not handed out yet; `None` while base rows are coming.
@@ -93,9 +109,22 @@ impl std::fmt::Debug for SliceMerge {
 impl SliceMerge {
     /// Base and changes have the same schema. The base rows are all of the file's, from the first on: positions count them.
     pub fn new(base: Batches, deltas: Deltas, batch_size: usize) -> Self {
+        Self::starting_with(Stretch { deltas, end: u64::MAX }, Box::new(std::iter::empty()), base, batch_size)
+    }
+
+    /// The same with changes that come a stretch at a time. They name rows by position.
+    pub(super) fn of_stretches(base: Batches, mut stretches: Stretches, batch_size: usize) -> Result<Self> {
+        let first = stretches.next().ok_or_else(|| Error::internal("a slice without a stretch"))??;
+        Ok(Self::starting_with(first, stretches, base, batch_size))
+    }
+
+    fn starting_with(first: Stretch, stretches: Stretches, base: Batches, batch_size: usize) -> Self {
         Self {
             base,
-            deltas,
+            rest: None,
+            deltas: first.deltas,
+            end: first.end,
+            stretches,
             base_rows: 0,
             inserts: None,
             batch_size: batch_size.max(1),
@@ -107,14 +136,36 @@ impl SliceMerge {
         self.counts
     }
 
+    /// The next rows of the base file that the changes at hand are about.
+    fn next_base(&mut self) -> Option<Result<RecordBatch>> {
+        let left = self.end.saturating_sub(self.base_rows);
+        if left == 0 {
+            return None;
+        }
+        let batch = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.base.next()? {
+                Ok(batch) => batch,
+                Err(e) => return Some(Err(e)),
+            },
+        };
+        match usize::try_from(left) {
+            Ok(left) if left < batch.num_rows() => {
+                self.rest = Some(batch.slice(left, batch.num_rows() - left));
+                Some(Ok(batch.slice(0, left)))
+            }
+            _ => Some(Ok(batch)),
+        }
+    }
+
     fn merge_base(&mut self, base: RecordBatch) -> Result<Merged> {
         let total = base.num_rows();
+        let first = self.base_rows;
+        self.base_rows += total as u64;
         if self.deltas.is_empty() {
             self.counts.unchanged += total as u64;
             return Ok(Merged::unchanged(base));
         }
-        let first = self.base_rows;
-        self.base_rows += total as u64;
         let ids = BaseIds { by_position: self.deltas.is_by_position(), first };
         let base = if ids.by_position { base } else { self.deltas.rule().with_keys(base)? };
         if self.deltas.merger().is_some() {
@@ -270,15 +321,22 @@ impl Iterator for SliceMerge {
     type Item = Result<Merged>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.inserts.is_none() {
-            match self.base.next() {
-                Some(batch) => match batch.and_then(|base| self.merge_base(base)) {
+        loop {
+            while self.inserts.is_none()
+                && let Some(base) = self.next_base()
+            {
+                match base.and_then(|base| self.merge_base(base)) {
                     Ok(merged) if merged.rows.num_rows() == 0 => {}
                     other => return Some(other),
-                },
-                None => break,
+                }
+            }
+            if let Some(inserted) = self.next_inserts() {
+                return Some(inserted);
+            }
+            match self.stretches.next()? {
+                Ok(Stretch { deltas, end }) => (self.deltas, self.end, self.inserts) = (deltas, end, None),
+                Err(e) => return Some(Err(e)),
             }
         }
-        self.next_inserts()
     }
 }

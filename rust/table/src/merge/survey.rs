@@ -18,6 +18,7 @@ pub(crate) struct Located {
     /// Its place among the files.
     pub(crate) file: usize,
     pub(crate) offset: u64,
+    pub(super) content_bytes: u64,
     /// Whether it says which rows of the slice's base file its records stand for.
     positioned: bool,
     /// Whether its rows lack columns.
@@ -113,8 +114,13 @@ impl Visitor for Survey<'_> {
             let instant = block.instant_time()?;
             if counts(self.snapshot, instant) {
                 let positioned = self.is_positioned(block)?;
-                let located =
-                    Located { file: self.file, offset: block.offset, positioned, partial: block.is_partial() };
+                let located = Located {
+                    file: self.file,
+                    offset: block.offset,
+                    content_bytes: block.content_length,
+                    positioned,
+                    partial: block.is_partial(),
+                };
                 self.seen.add(instant, block, located);
             }
         }

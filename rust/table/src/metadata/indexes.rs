@@ -171,6 +171,21 @@ impl MetadataTable {
         self.with_prefixes(self.there(&partition)?, prefixes)?.into_iter().map(entry).collect()
     }
 
+    /// All that a secondary index has.
+    pub fn all_keys_with_values(&self, index: &str) -> Result<impl Iterator<Item = Result<SecondaryEntry>> + use<>> {
+        let partition = Partition::SecondaryIndex(index.to_owned());
+        let path = format!("{}/{partition}", self.storage.root());
+        let entry = move |record: MetadataRecord| {
+            if !matches!(record.payload, Payload::SecondaryIndex { .. }) {
+                let message = format!("a record of type {} in a secondary index", record.payload.number());
+                return Err(Error::corrupt(message).at_path(&path));
+            }
+            let (value, record_key) = key::split_secondary(&record.key)?;
+            Ok(SecondaryEntry { value, record_key })
+        };
+        Ok(self.all(self.there(&partition)?)?.map(move |record| record.and_then(&entry)))
+    }
+
     fn there<'p>(&self, partition: &'p Partition) -> Result<&'p Partition> {
         if self.has(partition) {
             return Ok(partition);

@@ -120,13 +120,15 @@ impl MetadataTable {
     /// How the keys of an index are made, which differs for secondary indexes alone. Not every index has a definition;
     /// each release has a version for those.
     fn key_version(&self, partition: &Partition) -> Result<IndexVersion> {
-        if !matches!(partition, Partition::SecondaryIndex(_)) {
+        if *partition == Partition::Files {
             return Ok(IndexVersion::V1);
         }
-        match self.definitions()?.get(&partition.to_string()) {
-            Some(definition) => definition.key_version(),
-            None if self.config.version >= FIRST_WITH_VERSIONS => Ok(IndexVersion::V2),
-            None => Ok(IndexVersion::V1),
+        match (self.definitions()?.get(&partition.to_string()), partition) {
+            (Some(definition), Partition::SecondaryIndex(_)) => definition.key_version(),
+            // Its keys are made as they always were, unless it is of a version that is not known.
+            (Some(definition), _) => definition.key_version().map(|_| IndexVersion::V1),
+            (None, Partition::SecondaryIndex(_)) if self.config.version >= FIRST_WITH_VERSIONS => Ok(IndexVersion::V2),
+            (None, _) => Ok(IndexVersion::V1),
         }
     }
 

@@ -44,10 +44,11 @@ pub fn rows(table: &Table, partition: Option<&str>) -> Result<MetadataRows> {
     };
     let schema = RecordSchema::parse(metadata.schema()?)?;
     let columns = Arc::new(schema.to_arrow()?);
+    let root = table.storage.root().to_owned();
     let records = names.into_iter().map(move |name| {
-        let partition = Partition::parse(&name);
-        let partition =
-            partition.ok_or_else(|| Error::unsupported(format!("the metadata table's partition {name}")))?;
+        let partition = Partition::parse(&name).ok_or_else(|| {
+            Error::unsupported(format!("the metadata table's partition {name}")).at_path(root.as_str())
+        })?;
         metadata.all(&partition)
     });
     let records = records.flat_map(|records| {

@@ -194,6 +194,15 @@ options! {
     values BOOLEAN, values::boolean;
     help "Whether log records that name rows of the base file are merged with those; otherwise with the rows of their key.";
 
+    MERGE_MEMORY: u64 = "hoodie.memory.merge.max.size";
+    default "1073741824";
+    values "a number of bytes", values::at_least::<0, u64>;
+    help "What the changes of file groups that are read at once may take in memory. Beyond it they go to disk, all but their keys.";
+
+    SPILL_FOLDER: String = "hoodie.memory.spillable.map.path";
+    values "a path", values::text;
+    help "Where changes go that do not fit into memory. Not given: where the system keeps temporary files.";
+
     BOOTSTRAP_PATH: String = "hoodie.bootstrap.base.path";
     values "a path or URL", values::text;
     help "Where the files are now of which a bootstrap made the table. Not given: where they were then.";

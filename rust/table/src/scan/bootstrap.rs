@@ -76,6 +76,11 @@ impl Sources {
         (!files.is_empty()).then(|| Self { location: self.location.clone(), files })
     }
 
+    /// Whether the columns of a base file are elsewhere.
+    pub(super) fn have(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
     /// The rows of a base file, if its columns are elsewhere.
     pub(super) fn rows(
         &self,

@@ -23,7 +23,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::config::TableConfig;
 use crate::context::Watch;
-use crate::merge::MergeRule;
+use crate::merge::{Memory, MergeRule};
 use crate::options::{self, MergeMode, MergeType, QueryType};
 use crate::storage::Storage;
 use crate::storage::watched::Watched;
@@ -33,7 +33,7 @@ use crate::view::FileSlice;
 use crate::{Error, Result};
 
 use bootstrap::Sources;
-use pin::{Found, Pinned, pin};
+use pin::{Found, Gone, Pinned, pin};
 use shape::RowShape;
 use split::Reading;
 
@@ -41,7 +41,8 @@ pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
 pub use prune::{Evidence, Pruned};
 pub use ran::Ran;
-pub(crate) use skip::believes_bounds;
+pub(crate) use skip::{Of, believes_bounds, in_every_file, secondary_column, texts};
+pub(crate) use split::Manner;
 pub use split::{RowSplit, Split, SplitReader};
 
 /// Rows in a batch, unless the caller wants another number.
@@ -64,6 +65,8 @@ pub struct ScanRequest {
     pub meta: bool,
     pub limit: Option<usize>,
     pub batch_size: Option<usize>,
+    /// Bytes that merging may hold; the table's option says it otherwise.
+    pub memory_limit: Option<u64>,
 }
 
 impl Default for ScanRequest {
@@ -78,6 +81,7 @@ impl Default for ScanRequest {
             meta: true,
             limit: None,
             batch_size: None,
+            memory_limit: None,
         }
     }
 }
@@ -117,13 +121,22 @@ pub struct Explanation {
 
 impl Scan {
     pub fn plan(table: &Table, request: ScanRequest) -> Result<Self> {
+        Self::planned(table, request, Gone::Refused).map_err(|e| e.at_path(&table.location.url))
+    }
+
+    /// The same of what is there, for those who look at that.
+    pub(crate) fn of_what_is_there(table: &Table, request: ScanRequest) -> Result<Self> {
+        Self::planned(table, request, Gone::PassedOver)
+    }
+
+    fn planned(table: &Table, request: ScanRequest, gone: Gone) -> Result<Self> {
         let config = table.config()?;
         config.check_readable()?;
         if request.window.is_some() && config.has_virtual_keys() {
             return Err(Error::unsupported("a range of time of a table without meta fields: its rows tell no commit"));
         }
         let shape = RowShape::of(&config)?;
-        let (snapshot, pinned) = pin(table, &config, &shape, &request)?;
+        let (snapshot, pinned) = pin(table, &config, &shape, &request, gone)?;
         let slices = pinned.found.slices();
         // Changes are of rows, and rows are merged.
         let unmerged =
@@ -132,7 +145,8 @@ impl Scan {
         let rule = if merges { rule(table, &config)? } else { MergeRule::new(MergeMode::CommitTime, &[]) };
         rule.check_defaults(snapshot.schema.as_deref())?;
         let sources = Sources::of(table, &config, &slices, snapshot.evolution.is_some())?;
-        let reading = Reading { location: table.location.clone(), snapshot, shape, rule, unmerged, sources };
+        let memory = memory(table, &request)?;
+        let reading = Reading { location: table.location.clone(), snapshot, shape, rule, unmerged, sources, memory };
         let schema = match pinned.found {
             Found::Rows { .. } => output_schema(&reading, &request)?,
             Found::Changes { images, .. } => changes::schema(images, &reading)?,
@@ -199,7 +213,8 @@ impl Scan {
         let splits = self.splits(None);
         watch.expect(splits.len());
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
-        let rows = parallel::read(&storage, &self.table.context, splits, batch_size, watch);
+        let resources = (self.table.context.threads, self.reading.memory.bytes);
+        let rows = parallel::read(&storage, resources, splits, batch_size, watch);
         let rows = Abandoned { rows, watch: watch.clone() };
         Ok(match self.request.limit {
             Some(limit) => Box::new(limited(rows, limit)),
@@ -279,7 +294,7 @@ pub(crate) fn stored_columns(snapshot: &Snapshot) -> Result<Schema> {
 pub(crate) fn slices(table: &Table, as_of: Option<&str>) -> Result<Vec<FileSlice>> {
     let request = ScanRequest { as_of: as_of.map(str::to_owned), ..ScanRequest::default() };
     let config = table.config()?;
-    let (_, pinned) = pin(table, &config, &RowShape::of(&config)?, &request)?;
+    let (_, pinned) = pin(table, &config, &RowShape::of(&config)?, &request, Gone::PassedOver)?;
     Ok(pinned.found.slices().into_iter().cloned().collect())
 }
 
@@ -299,6 +314,12 @@ fn gathered<T: Clone>(parts: &[T], bytes_of: impl Fn(&T) -> u64, target: Option<
         filled += bytes;
     }
     gathered
+}
+
+fn memory(table: &Table, request: &ScanRequest) -> Result<Memory> {
+    let by_option = || table.options.get_or_default(&options::MERGE_MEMORY);
+    let bytes = request.memory_limit.map_or_else(by_option, Ok)?;
+    Ok(Memory { bytes, folder: table.options.get(&options::SPILL_FOLDER)? })
 }
 
 fn rule(table: &Table, config: &TableConfig) -> Result<MergeRule> {

@@ -17,7 +17,7 @@ use crate::metadata::MetadataTable;
 use crate::options::{self, MergeType, QueryType};
 use crate::table::Table;
 use crate::timeline::{Snapshot, Timeline, Until};
-use crate::view::{FileSlice, Listing, Partitions, Source};
+use crate::view::{Absent, FileSlice, Listing, Partitions, Source};
 use crate::{Error, ErrorKind, Result};
 
 /// What of a state of the table a scan reads.
@@ -88,11 +88,19 @@ pub(super) struct Candidates {
     pub(super) newest: bool,
 }
 
+/// Whether a file that a commit names and that is gone is an error, or passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gone {
+    Refused,
+    PassedOver,
+}
+
 pub(super) fn pin(
     table: &Table,
     config: &TableConfig,
     shape: &RowShape,
     request: &ScanRequest,
+    gone: Gone,
 ) -> Result<(Snapshot, Pinned)> {
     let storage = table.storage.as_ref();
     let mut laps = Laps::start(table.context.clock.as_ref());
@@ -126,9 +134,22 @@ pub(super) fn pin(
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
     laps.done("timeline");
-    let choice = RefCell::new(choice(&snapshot)?);
+    // Asked anew, and only where something is gone: the other one counts what it leaves out.
+    let mut uncounted = None;
+    let new_choice = || choice(&snapshot);
+    let choice = RefCell::new(new_choice()?);
     let wanted = |partition: &str| choice.borrow_mut().wants_partition(partition);
     let mut listing = Listing::of(table, config, &timeline, Partitions::Where(&wanted))?;
+    let absent = match gone {
+        Gone::Refused => {
+            let wants = |partition: &str| match &mut uncounted {
+                Some(choice) => Ok(Choice::wants_partition(choice, partition)),
+                none => Ok(none.insert(new_choice()?).wants_partition(partition)),
+            };
+            listing.add_named(storage, &timeline, &snapshot, wants)?
+        }
+        Gone::PassedOver => Absent::default(),
+    };
     let (metadata, warning) = (listing.metadata.take(), listing.warning.take());
     let mut slices = listing.slices(storage, config, &snapshot)?;
     laps.done("listing");
@@ -136,6 +157,7 @@ pub(super) fn pin(
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
+    absent.check(storage, config, &timeline, &slices)?;
     let merged = table.options.get_or_default(&options::MERGE_TYPE)? != MergeType::Unmerged;
     let newest = as_of.is_none() && merged && request.mode == QueryType::Snapshot;
     let candidates = Candidates { slices, commits: None, metadata, warning, newest };

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Scan;
+use super::{Scan, Split};
 use crate::Result;
+use crate::base_file::LeftOut;
 use crate::context::Watch;
 use crate::merge::SliceLogs;
 use crate::storage::Storage;
@@ -27,6 +28,8 @@ pub struct Ran {
     /// Slices whose logs were merged by record position, and by record key.
     pub merged_by_position: usize,
     pub merged_by_key: usize,
+    /// For the filter's sake, within files that were opened.
+    pub left_out: LeftOut,
 }
 
 impl Scan {
@@ -42,7 +45,7 @@ impl Scan {
         Ok(ran)
     }
 
-    /// Goes through the logs by header, as each read does.
+    /// Goes through the logs by header and asks base files what a filter needs of them, as each read does.
     fn survey(&self, watch: &Watch) -> Result<Ran> {
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
         let mut ran = Ran::default();
@@ -57,6 +60,11 @@ impl Scan {
                 (true, _) => {}
                 (false, true) => ran.merged_by_position += 1,
                 (false, false) => ran.merged_by_key += 1,
+            }
+        }
+        for split in self.splits(None) {
+            if let Split::Rows(rows) = split {
+                ran.left_out.add(rows.left_out(&storage)?);
             }
         }
         Ok(ran)

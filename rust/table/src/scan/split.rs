@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::bootstrap::Sources;
 use super::changes::ChangeSplit;
 use super::shape::RowShape;
-use crate::base_file;
+use crate::base_file::{self, LeftOut, Matching};
 use crate::bytes_form::BytesForm;
 use crate::context::Watch;
 use crate::filter::Predicate;
-use crate::merge::{Batches, MergeRule, SliceLogs, SliceMerge, columns_of};
+use crate::merge::{self, Batches, Memory, MergeRule, SliceLogs, columns_of};
 use crate::storage::Storage;
 use crate::storage::watched::Watched;
 use crate::table::Location;
@@ -58,15 +58,29 @@ impl Split {
             Self::Changes(split) => &split.reading,
         };
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(reading.location.open()?, watch.clone()));
-        self.read_on(&storage, batch_size)
+        self.read_on(&storage, Manner::alone(batch_size))
     }
 
-    pub(crate) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<SplitReader> {
+    pub(crate) fn read_on(&self, storage: &Arc<dyn Storage>, manner: Manner) -> Result<SplitReader> {
         let rows = match self {
-            Self::Rows(split) => split.read_on(storage, batch_size)?,
-            Self::Changes(split) => split.read_on(storage, batch_size)?,
+            Self::Rows(split) => split.read_on(storage, manner)?,
+            Self::Changes(split) => split.read_on(storage, manner)?,
         };
-        Ok(SplitReader { rows, output: self.schema()? })
+        Ok(SplitReader { rows, rest: None, most: manner.batch_size.max(1), output: self.schema()? })
+    }
+}
+
+/// How a process reads splits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) batch_size: usize,
+    /// How many of them, which share the memory.
+    pub(crate) at_once: usize,
+}
+
+impl Manner {
+    pub(crate) fn alone(batch_size: usize) -> Self {
+        Self { batch_size, at_once: 1 }
     }
 }
 
@@ -81,6 +95,7 @@ pub(super) struct Reading {
     pub(super) unmerged: bool,
     /// Of base files that have not all columns.
     pub(super) sources: Option<Sources>,
+    pub(super) memory: Memory,
 }
 
 impl Reading {
@@ -124,17 +139,43 @@ impl RowSplit {
     }
 
     /// Slices are opened one after the other, when their turn comes.
-    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<Batches> {
+    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, manner: Manner) -> Result<Batches> {
         let output = self.schema()?;
-        let all = self.reading.columns()?;
-        let filter = self.filter.as_ref().map(|filter| Predicate::new(filter, &all)).transpose()?;
-        let filter = filter.map(|predicate| Arc::new(Filter::of(predicate, &all, &output)));
+        let filter = self.filter(&output)?.map(Arc::new);
         let (split, storage) = (self.clone(), Arc::clone(storage));
         let rows = self.slices.clone().into_iter().flat_map(move |slice| {
-            let opened = split.open_slice(&storage, &slice, &output, filter.as_ref(), batch_size);
+            let opened = split.open_slice(&storage, &slice, &output, filter.as_ref(), manner);
             opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
         });
         Ok(Box::new(rows))
+    }
+
+    /// What is left out within the base files of slices without logs.
+    pub(super) fn left_out(&self, storage: &Arc<dyn Storage>) -> Result<LeftOut> {
+        let mut left_out = LeftOut::default();
+        let Some(filter) = self.filter(self.schema()?.as_ref())? else { return Ok(left_out) };
+        let stored = RowShape::stored(&self.reading.snapshot)?;
+        for slice in self.slices.iter().filter(|slice| slice.logs.is_empty() && filter.fits(&stored)) {
+            let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
+            let wanted = |name: &str| filter.needed.field_with_name(name).is_ok() && !folder.has(name);
+            let columns = self.columns_without_logs(&stored, wanted);
+            left_out.add(self.reading.left_out(storage, slice, &columns, &filter.predicate)?);
+        }
+        Ok(left_out)
+    }
+
+    fn filter(&self, output: &Schema) -> Result<Option<Filter>> {
+        let all = self.reading.columns()?;
+        let predicate = self.filter.as_ref().map(|filter| Predicate::new(filter, &all)).transpose()?;
+        Ok(predicate.map(|predicate| Filter::of(predicate, &all, output)))
+    }
+
+    fn chooses(&self, name: &str) -> bool {
+        name == meta::COMMIT_TIME && self.commits.is_some()
+    }
+
+    fn columns_without_logs(&self, stored: &Schema, wanted: impl Fn(&str) -> bool) -> SchemaRef {
+        Arc::new(columns_of(stored, |name| wanted(name) || self.chooses(name)))
     }
 
     fn open_slice(
@@ -143,14 +184,14 @@ impl RowSplit {
         slice: &FileSlice,
         output: &SchemaRef,
         filter: Option<&Arc<Filter>>,
-        batch_size: usize,
+        manner: Manner,
     ) -> Result<Batches> {
         let stored = RowShape::stored(&self.reading.snapshot)?;
         let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
         let shown = filter.map_or(output, |filter| &filter.needed);
         let wanted = |name: &str| shown.field_with_name(name).is_ok() && !folder.has(name);
         let predicate = filter.filter(|filter| filter.fits(&stored)).map(|filter| &filter.predicate);
-        let rows = self.stored_rows(storage, slice, wanted, &stored, predicate, batch_size)?;
+        let rows = self.stored_rows(storage, slice, wanted, &stored, predicate, manner)?;
         let (shown, commits) = (Arc::clone(shown), self.commits.clone());
         let rows = rows.map(move |batch| match &commits {
             None => folder.show(&batch?, &shown),
@@ -170,34 +211,49 @@ impl RowSplit {
         wanted: impl Fn(&str) -> bool,
         stored: &Schema,
         predicate: Option<&Predicate>,
-        batch_size: usize,
+        manner: Manner,
     ) -> Result<Batches> {
-        let reading = &self.reading;
-        let chooses = |name: &str| name == meta::COMMIT_TIME && self.commits.is_some();
+        let (reading, batch_size) = (&self.reading, manner.batch_size);
         if slice.logs.is_empty() {
-            let columns = Arc::new(columns_of(stored, |name| wanted(name) || chooses(name)));
+            let columns = self.columns_without_logs(stored, wanted);
             return reading.base_rows(storage, slice, &columns, predicate, batch_size);
         }
         // A row that does not match may match once it is changed, and one that is left out would look new: with logs all
         // rows of the base file are read.
-        let logs = SliceLogs::open(storage, &reading.snapshot, slice, &reading.rule)?;
+        let mut logs = SliceLogs::open(storage, &reading.snapshot, slice, &reading.rule)?;
         if logs.has_parts() && (reading.unmerged || (self.commits.is_some() && slice.base.is_none())) {
             let message = "partial updates in a log, read without the rows that they update";
             return Err(Error::unsupported(message).at_path(&slice.partition));
         }
         let merges = |name: &str| !reading.unmerged && logs.needs(name);
-        let columns = Arc::new(columns_of(stored, |name| wanted(name) || chooses(name) || merges(name)));
-        let base = |columns| reading.base_rows(storage, slice, columns, None, batch_size);
+        let columns = Arc::new(columns_of(stored, |name| wanted(name) || self.chooses(name) || merges(name)));
+        let base = |columns: &SchemaRef| reading.base_rows(storage, slice, columns, None, batch_size);
+        let memory = reading.memory.shared_by(manner.at_once);
         if reading.unmerged {
-            let rows = logs.unmerged(&columns)?;
+            let rows = logs.unmerged(&columns, memory.bytes)?;
             return Ok(Box::new(base(&columns)?.chain(rows.into_iter().map(Ok))));
         }
-        let changes = logs.merged(&columns)?;
-        Ok(Box::new(SliceMerge::new(base(&columns)?, changes, batch_size).map(|merged| Ok(merged?.rows))))
+        let merged = merge::merged(logs, &columns, base, batch_size, &memory)?;
+        Ok(Box::new(merged.map(|merged| Ok(merged?.rows))))
     }
 }
 
 impl Reading {
+    /// Nothing of a base file whose columns lie elsewhere.
+    fn left_out(
+        &self,
+        storage: &Arc<dyn Storage>,
+        slice: &FileSlice,
+        schema: &SchemaRef,
+        predicate: &Predicate,
+    ) -> Result<LeftOut> {
+        let path = slice.base.as_ref().map(|base| slice.path(base));
+        let own = path.filter(|path| self.sources.as_ref().is_none_or(|sources| !sources.have(path)));
+        let Some(path) = own else { return Ok(LeftOut::default()) };
+        let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
+        base_file::left_out(storage, &path, schema, &names, Matching::new(predicate))
+    }
+
     fn base_rows(
         &self,
         storage: &Arc<dyn Storage>,
@@ -216,7 +272,9 @@ impl Reading {
         let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
         match predicate {
             None => base_file::read(storage, &path, schema, &names, batch_size),
-            Some(predicate) => base_file::read_matching(storage, &path, schema, &names, batch_size, predicate),
+            Some(predicate) => {
+                base_file::read_matching(storage, &path, schema, &names, batch_size, Matching::new(predicate))
+            }
         }
     }
 }
@@ -245,6 +303,9 @@ impl Filter {
 /// Rows of one split.
 pub struct SplitReader {
     rows: Batches,
+    /// Of a batch that came larger than asked for, as those of log blocks may.
+    rest: Option<RecordBatch>,
+    most: usize,
     output: SchemaRef,
 }
 
@@ -258,7 +319,18 @@ impl Iterator for SplitReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.rows.next()
+        let rows = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.rows.next()? {
+                Ok(rows) => rows,
+                Err(e) => return Some(Err(e)),
+            },
+        };
+        let left = rows.num_rows().saturating_sub(self.most);
+        if left > 0 {
+            self.rest = Some(rows.slice(self.most, left));
+        }
+        Some(Ok(rows.slice(0, rows.num_rows() - left)))
     }
 }
 

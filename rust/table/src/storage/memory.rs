@@ -1,4 +1,5 @@
-//! Files in memory, for tests and for planning without a disk. Shared by all clones of a handle, and nobody else.
+//! Files in memory, for tests and for planning without a disk. Shared by all clones of a handle, and by nobody else unless
+//! the store has a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -8,7 +9,7 @@ use bytes::Bytes;
 
 use super::{Entry, LockGuard, Meta, Put, Storage, Ticket, Writer};
 use super::{complete, dir_parts, file_parts, not_there, part_len};
-use crate::context::Clock;
+use crate::context::{Clock, SystemClock};
 use crate::{Error, Result};
 
 /// A tree of files in memory. Clones share it.
@@ -30,7 +31,21 @@ struct Tree {
     last: u64,
 }
 
+/// The stores with names, which live as long as the process.
+static NAMED: Mutex<BTreeMap<String, Memory>> = Mutex::new(BTreeMap::new());
+
 impl Memory {
+    /// The store of that name in this process.
+    pub fn named(name: &str) -> Result<Self> {
+        let name = name.trim_matches('/');
+        if name.is_empty() {
+            return Err(Error::option("memory:// without a name").with_hint("write memory://name"));
+        }
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Self::new(name, Arc::new(SystemClock::new()));
+        Ok(named.entry(name.to_owned()).or_insert_with(new).clone())
+    }
+
     /// An empty store; `name` is for messages, the clock gives modification times.
     pub fn new(name: &str, clock: Arc<dyn Clock>) -> Self {
         Self { shown: format!("memory://{name}"), clock, tree: Arc::default() }

@@ -22,6 +22,7 @@ pub mod local;
 pub mod memory;
 pub mod object;
 mod open;
+pub(crate) mod scratch;
 pub mod watched;
 
 use std::fmt::Debug;

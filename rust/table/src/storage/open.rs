@@ -6,20 +6,25 @@ use std::sync::Arc;
 use super::Storage;
 use super::connect::Cloud;
 use super::local::Local;
+use super::memory::Memory;
 use crate::context::Ids;
 use crate::{Error, Result};
 
 /// Opens the store at a URL: of an object store (`s3://`, `gs://`, `abfss://`, …), `file:///path`, `file:/path` (as Hadoop
-/// prints it) or a plain path of the local file system. In URLs `%xx` stands for a byte; plain paths are taken as they
+/// prints it), a plain path of the local file system, or `memory://name`, which is the same for all who open it in one process. In URLs `%xx` stands for a byte; plain paths are taken as they
 /// are. `ids` name temporary files.
 pub fn open(url: &str, options: &BTreeMap<String, String>, ids: Arc<dyn Ids>) -> Result<Arc<dyn Storage>> {
     if let Some(cloud) = scheme(url).and_then(Cloud::of) {
         return Ok(Arc::new(cloud.open(url, options)?));
     }
-    let path = local_path(url)?;
+    let in_memory = url.strip_prefix("memory://");
+    let path = if in_memory.is_some() { String::new() } else { local_path(url)? };
     if let Some(key) = options.keys().next() {
         return Err(Error::option(format!("unknown storage option {key:?}"))
-            .with_hint("the local file system has no options: leave storage_options empty"));
+            .with_hint("local file systems and memory have no options: leave storage_options empty"));
+    }
+    if let Some(name) = in_memory {
+        return Ok(Arc::new(Memory::named(name)?));
     }
     Ok(Arc::new(Local::new(&path, ids)?))
 }
@@ -29,12 +34,9 @@ fn local_path(url: &str) -> Result<String> {
         return file_url_path(url, rest);
     }
     match scheme(url) {
-        Some("memory") => Err(Error::unsupported("memory:// has no store to open by name")
-            .at_path(url)
-            .with_hint("a store in memory belongs to one test: build it there and hand it to the table")),
         Some(scheme) => Err(Error::unsupported(format!("storage of the scheme {scheme:?} is not supported"))
             .at_path(url)
-            .with_hint("use a path, or a URL with file, s3, s3a, gs, az, abfs or abfss")),
+            .with_hint("use a path, or a URL with file, s3, s3a, gs, az, abfs, abfss or memory")),
         None if url.is_empty() => Err(Error::option("the path is empty")),
         None => Ok(url.to_owned()),
     }
@@ -90,6 +92,7 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
     use crate::context::SeededIds;
+    use crate::storage::Put;
     use rstest::rstest;
 
     fn opened(url: &str, options: &[(&str, &str)]) -> Result<Arc<dyn Storage>> {
@@ -126,15 +129,24 @@ mod tests {
     #[case("hdfs://host/t", ErrorKind::UnsupportedFeature, "\"hdfs\"")]
     #[case("s3:///t", ErrorKind::InvalidOption, "bucket")]
     #[case("s3://bucket/t?x=1", ErrorKind::InvalidOption, "query")]
-    #[case("memory://t", ErrorKind::UnsupportedFeature, "memory")]
+    #[case("memory://", ErrorKind::InvalidOption, "name")]
     fn other_urls_are_refused_by_name(#[case] url: &str, #[case] kind: ErrorKind, #[case] says: &str) {
         let error = opened(url, &[]).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(says), "{error}");
     }
 
+    #[test]
+    fn a_name_in_memory_is_one_store() {
+        let (one, same) = (opened("memory://open/t", &[]).unwrap(), opened("memory://open/t/", &[]).unwrap());
+        assert!(matches!(one.create("f", b"x").unwrap(), Put::Done(_)));
+        assert_eq!((same.root(), same.read("f").unwrap().as_deref()), ("memory://open/t", Some(&b"x"[..])));
+        assert_eq!(opened("memory://open/u", &[]).unwrap().read("f").unwrap(), None);
+    }
+
     #[rstest]
     #[case("/a", "endpoint")]
+    #[case("memory://t", "endpoint")]
     #[case("s3://bucket/t", "account_name")]
     #[case("gs://bucket/t", "aws_region")]
     #[case("abfss://c@a.dfs.core.windows.net/t", "aws_region")]

@@ -153,6 +153,14 @@ impl Timeline {
         CommitMetadata::decode(&bytes).map_err(|e| e.at_path(path()).at_instant(&instant.requested))
     }
 
+    /// Whether the file of an active instant is not there any more.
+    pub fn is_gone(&self, storage: &dyn Storage, instant: &Instant) -> Result<bool> {
+        match instant.newest_file() {
+            Some(file) => Ok(storage.head(&format!("{}/{file}", self.dir))?.is_none()),
+            None => Ok(false),
+        }
+    }
+
     /// What a completed clean says.
     pub fn clean_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<CleanMetadata> {
         let bytes = self.read(storage, instant, instant.newest_file())?;

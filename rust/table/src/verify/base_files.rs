@@ -12,14 +12,15 @@ use hudini_format::schema::evolve::{Mapping, Projection};
 use hudini_format::schema::meta;
 
 use super::column_stats::Columns;
-use super::findings::{At, Found};
+use super::findings::{At, Found, Level};
 use super::state::{Kind, State};
 use super::{each, listing};
 use crate::Result;
+use crate::base_file::groups::holds_any;
 use crate::base_file::{self, Footer};
 use crate::config::keys;
-use crate::metadata::{MetadataTable, OfFiles};
-use crate::scan::{DEFAULT_BATCH_ROWS, stored_columns};
+use crate::metadata::{FOLDER, MetadataTable, OfFiles};
+use crate::scan::{DEFAULT_BATCH_ROWS, Of, in_every_file, stored_columns};
 use crate::view::{FileSlice, in_partition};
 
 pub(super) fn check(state: &State<'_>, deep: bool, found: &mut Found) -> Result<()> {
@@ -81,50 +82,76 @@ fn check_columns(state: &State<'_>, slice: &FileSlice, found: &mut Found) -> Res
     Ok(())
 }
 
-/// The rows of the newest base files, partition by partition: so much of the column statistics is held.
+/// The rows of the newest base files, partition by partition: so much of what indexes say of them is held.
 fn check_rows(state: &State<'_>, newest: &[&FileSlice], found: &mut Found) -> Result<()> {
     // What is wrong with the metadata table was found when its list was looked at.
     let metadata = listing::opened(state, &mut Found::default())?;
-    let metadata = metadata.filter(|metadata| metadata.has(&Partition::ColumnStats));
     let mut by_partition: BTreeMap<&str, Vec<&FileSlice>> = BTreeMap::new();
     newest.iter().for_each(|slice| by_partition.entry(&slice.partition).or_default().push(slice));
     for (partition, slices) in by_partition {
-        let stats = statistics(state, metadata.as_ref(), partition, found)?;
-        found.merge(each(state, slices, |slice, found| rows_of(state, slice, &stats, found))?);
+        let stated = match &metadata {
+            Some(metadata) => Stated::of(state, metadata, partition, &slices, found)?,
+            None => Stated::default(),
+        };
+        found.merge(each(state, slices, |slice, found| rows_of(state, slice, &stated, found))?);
     }
     Ok(())
 }
 
-/// Column statistics of the files of a partition, by file name.
-fn statistics(
-    state: &State<'_>,
-    metadata: Option<&MetadataTable>,
-    partition: &str,
-    found: &mut Found,
-) -> Result<BTreeMap<String, Vec<ColumnStats>>> {
-    let Some(metadata) = metadata else { return Ok(BTreeMap::new()) };
-    let columns: Vec<_> = stored_columns(&state.snapshot)?.fields().iter().map(|f| f.name().clone()).collect();
-    let read = metadata.column_stats(&columns, OfFiles::In(&[partition.to_owned()]));
-    let stats = found.attempt("column_stats", state.storage.as_ref(), crate::metadata::FOLDER, read)?;
-    let mut by_file: BTreeMap<String, Vec<ColumnStats>> = BTreeMap::new();
-    for stats in stats.unwrap_or_default() {
-        by_file.entry(stats.file_name.clone().unwrap_or_default()).or_default().push(stats);
-    }
-    Ok(by_file)
+/// What indexes of the metadata table say of the base files of a partition, by file name.
+#[derive(Default)]
+struct Stated {
+    columns: BTreeMap<String, Vec<ColumnStats>>,
+    blooms: BTreeMap<String, BloomFilter>,
+    /// Of all files together.
+    partition: Vec<ColumnStats>,
 }
 
-fn rows_of(
-    state: &State<'_>,
-    slice: &FileSlice,
-    stats: &BTreeMap<String, Vec<ColumnStats>>,
-    found: &mut Found,
-) -> Result<()> {
+impl Stated {
+    fn of(
+        state: &State<'_>,
+        metadata: &MetadataTable,
+        partition: &str,
+        slices: &[&FileSlice],
+        found: &mut Found,
+    ) -> Result<Self> {
+        let mut stated = Self::default();
+        let names: Vec<_> = stored_columns(&state.snapshot)?.fields().iter().map(|f| f.name().clone()).collect();
+        if metadata.has(&Partition::ColumnStats) {
+            let read = metadata.column_stats(&names, OfFiles::In(&[partition.to_owned()]));
+            let stats = found.attempt("column_stats", state.storage.as_ref(), FOLDER, read)?;
+            for stats in stats.unwrap_or_default() {
+                stated.columns.entry(stats.file_name.clone().unwrap_or_default()).or_default().push(stats);
+            }
+        }
+        // An index that is ahead may be of files that are not looked at.
+        if metadata.has(&Partition::PartitionStats) && !metadata.is_ahead() {
+            let read = metadata.partition_stats(&names, &[partition.to_owned()]);
+            let stats = found.attempt("partition_stats", state.storage.as_ref(), FOLDER, read)?;
+            let stats = stats.unwrap_or_default();
+            // Of other columns some files may have values that nothing is said of.
+            stated.partition = in_every_file(&stats.iter().collect::<Vec<_>>()).into_iter().cloned().collect();
+        }
+        if metadata.has(&Partition::BloomFilters) {
+            let bases =
+                slices.iter().filter_map(|slice| Some((partition.to_owned(), slice.base.as_ref()?.name.clone())));
+            let read = metadata.bloom_filters(&bases.collect::<Vec<_>>());
+            let blooms = found.attempt("bloom_filters", state.storage.as_ref(), FOLDER, read)?;
+            let by_name = blooms.unwrap_or_default().into_iter().map(|((_, name), bloom)| (name, bloom));
+            stated.blooms = by_name.collect();
+        }
+        Ok(stated)
+    }
+}
+
+fn rows_of(state: &State<'_>, slice: &FileSlice, stated: &Stated, found: &mut Found) -> Result<()> {
     let Some(base) = &slice.base else { return Ok(()) };
     let path = slice.path(base);
     // A footer that cannot be read was found before.
     let Ok(footer) = base_file::footer(state.storage, &path) else { return Ok(()) };
-    let mut keys = Keys::of(state, &footer);
-    let mut columns = Columns::of(&footer.schema, stats.get(&base.name).map_or(&[], Vec::as_slice));
+    let mut keys = Keys::of(state, &footer, stated.blooms.get(&base.name));
+    let mut columns = Columns::of(&footer.schema, stated.columns.get(&base.name).map_or(&[], Vec::as_slice), Of::File);
+    let mut partition = Columns::of(&footer.schema, &stated.partition, Of::Partition);
     let schema = Arc::new(footer.schema);
     let read = base_file::read(state.storage, &path, &schema, &Mapping::default(), DEFAULT_BATCH_ROWS);
     let Some(batches) = found.attempt("base_file", state.storage.as_ref(), &path, read)? else { return Ok(()) };
@@ -135,29 +162,38 @@ fn rows_of(
         state.watch.add_rows(rows.num_rows());
         keys.take(&rows);
         columns.take(&rows)?;
+        partition.take(&rows)?;
     }
-    keys.tell(At::of(&path, &slice.base_instant), found);
-    columns.tell(At::of(&path, &slice.base_instant), found);
+    let at = At::of(&path, &slice.base_instant);
+    keys.tell(at, found);
+    columns.tell(at, found);
+    // A write that came in between may have changed what is said of the partition.
+    let worst = if partition.is_exceeded() && state.is_written_to()? { Level::Warning } else { Level::Damage };
+    partition.tell_bounds("partition_stats", at, worst, found);
     Ok(())
 }
 
-/// The record keys of a file against what its footer says of them.
-struct Keys {
+/// The record keys of a file against what its footer and the metadata table say of them.
+struct Keys<'s> {
     bloom: Option<BloomFilter>,
+    listed: Option<&'s BloomFilter>,
     range: (Option<String>, Option<String>),
     /// One that the bloom filter does not have, and how many more.
     not_in_bloom: (Option<String>, usize),
+    not_in_listed: (Option<String>, usize),
     outside: (Option<String>, usize),
     is_asked: bool,
 }
 
-impl Keys {
-    fn of(state: &State<'_>, footer: &Footer) -> Self {
+impl<'s> Keys<'s> {
+    fn of(state: &State<'_>, footer: &Footer, listed: Option<&'s BloomFilter>) -> Self {
         let (least, greatest) = footer.key_range();
         Self {
             bloom: footer.bloom().ok().flatten(),
+            listed,
             range: (least.map(str::to_owned), greatest.map(str::to_owned)),
             not_in_bloom: (None, 0),
+            not_in_listed: (None, 0),
             outside: (None, 0),
             is_asked: !state.config.has_virtual_keys(),
         }
@@ -166,9 +202,11 @@ impl Keys {
     fn take(&mut self, rows: &RecordBatch) {
         let keys = rows.column_by_name(meta::RECORD_KEY).and_then(|keys| keys.as_string_opt::<i32>());
         for key in keys.filter(|_| self.is_asked).into_iter().flatten().flatten() {
-            // The empty key is in no filter.
-            if !key.is_empty() && self.bloom.as_ref().is_some_and(|bloom| !bloom.contains(key)) {
-                keep(&mut self.not_in_bloom, key);
+            let filters = [(self.bloom.as_ref(), &mut self.not_in_bloom), (self.listed, &mut self.not_in_listed)];
+            for (filter, lacking) in filters {
+                if filter.is_some_and(|filter| !holds_any(filter, std::iter::once(key))) {
+                    keep(lacking, key);
+                }
             }
             let (least, greatest) = &self.range;
             if least.as_deref().is_some_and(|least| is_after(least, key))
@@ -180,6 +218,11 @@ impl Keys {
     }
 
     fn tell(self, at: At<'_>, found: &mut Found) {
+        found.count("bloom_filters", usize::from(self.listed.is_some()));
+        if let (Some(key), count) = self.not_in_listed {
+            let message = format!("the metadata table's bloom filter of the file lacks {}", several(&key, count));
+            found.damage("bloom_filters", at, message);
+        }
         if let (Some(key), count) = self.not_in_bloom {
             found.damage("bloom_filter", at, format!("the bloom filter lacks {}", several(&key, count)));
         }
@@ -190,7 +233,8 @@ impl Keys {
     }
 }
 
-fn keep(kept: &mut (Option<String>, usize), key: &str) {
+/// Keeps the first, and counts all.
+pub(super) fn keep(kept: &mut (Option<String>, usize), key: &str) {
     kept.0.get_or_insert_with(|| key.to_owned());
     kept.1 += 1;
 }

@@ -1,4 +1,4 @@
-//! Column statistics of a file against its rows.
+//! Column statistics of a file, or of all files of a partition, against rows.
 //!
 //! Bounds may be wider than the values: then a reader leaves out less. Narrower ones lose rows.
 
@@ -17,7 +17,7 @@ use hudini_format::schema::TimeUnit as StatUnit;
 
 use super::findings::{At, Found, Level};
 use crate::Result;
-use crate::scan::believes_bounds;
+use crate::scan::{Of, believes_bounds};
 
 /// The columns of one file that there are statistics of.
 pub(super) struct Columns(Vec<Column>);
@@ -27,12 +27,25 @@ struct Column {
     at: usize,
     least: Option<Bound>,
     greatest: Option<Bound>,
-    /// Whether files are left out by the bounds. Apache Hudi itself writes false ones beside NaN and long texts.
-    believed: bool,
+    /// Whether something is left out by the least value, and by the greatest. Apache Hudi itself writes false ones beside
+    /// NaN and long texts.
+    believed: [bool; 2],
     stated: (Option<i64>, Option<i64>),
     rows: usize,
     nulls: usize,
-    outside: usize,
+    /// Below the least, and above the greatest.
+    outside: [usize; 2],
+}
+
+impl Column {
+    fn values_outside(&self) -> usize {
+        self.outside.iter().sum()
+    }
+
+    /// Whether a reader would lose rows by it.
+    fn misleads(&self) -> bool {
+        self.outside.iter().zip(self.believed).any(|(outside, believed)| believed && *outside > 0)
+    }
 }
 
 enum Bound {
@@ -42,7 +55,7 @@ enum Bound {
 }
 
 impl Columns {
-    pub(super) fn of(schema: &Schema, stats: &[ColumnStats]) -> Self {
+    pub(super) fn of(schema: &Schema, stats: &[ColumnStats], of: Of) -> Self {
         let column = |stats: &ColumnStats| {
             let name = stats.column_name.clone()?;
             let at = schema.index_of(&name).ok()?;
@@ -53,11 +66,11 @@ impl Columns {
                 at,
                 least: bound(stats.min()),
                 greatest: bound(stats.max()),
-                believed: believes_bounds(stats, kind),
+                believed: believes_bounds(stats, kind, of),
                 stated: (stats.value_count, stats.null_count),
                 rows: 0,
                 nulls: 0,
-                outside: 0,
+                outside: [0, 0],
             })
         };
         Self(stats.iter().filter(|stats| !stats.is_deleted).filter_map(column).collect())
@@ -68,22 +81,35 @@ impl Columns {
             let Some(values) = rows.columns().get(column.at) else { continue };
             column.rows += values.len();
             column.nulls += values.null_count();
-            column.outside += outside(values, column.least.as_ref(), true)?;
-            column.outside += outside(values, column.greatest.as_ref(), false)?;
+            let [below, above] = &mut column.outside;
+            *below += outside(values, column.least.as_ref(), true)?;
+            *above += outside(values, column.greatest.as_ref(), false)?;
         }
         Ok(())
     }
 
-    pub(super) fn tell(self, at: At<'_>, found: &mut Found) {
-        for column in self.0 {
-            found.count("column_stats", 1);
-            let name = &column.name;
-            if column.outside > 0 {
-                let level = if column.believed { Level::Damage } else { Level::Warning };
-                let message = format!("{} values of column '{name}' lie outside of its statistics", column.outside);
-                found.add(level, "column_stats", at, message);
+    /// Whether some value lies outside.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.0.iter().any(|column| column.values_outside() > 0)
+    }
+
+    /// Of a partition: what one of its files holds is within the bounds, and counts are of all of them.
+    pub(super) fn tell_bounds(&self, check: &'static str, at: At<'_>, worst: Level, found: &mut Found) {
+        for column in &self.0 {
+            found.count(check, 1);
+            let outside = column.values_outside();
+            if outside > 0 {
+                let level = if column.misleads() { worst } else { Level::Warning };
+                let message = format!("{outside} values of column '{}' lie outside of its statistics", column.name);
+                found.add(level, check, at, message);
             }
-            let (rows, nulls) = column.stated;
+        }
+    }
+
+    pub(super) fn tell(&self, at: At<'_>, found: &mut Found) {
+        self.tell_bounds("column_stats", at, Level::Damage, found);
+        for column in &self.0 {
+            let (name, (rows, nulls)) = (&column.name, column.stated);
             for (stated, is, what) in [(rows, column.rows, "values"), (nulls, column.nulls, "nulls")] {
                 if let Some(stated) = stated.filter(|stated| usize::try_from(*stated) != Ok(is)) {
                     // Texts that are too long for statistics count as nulls, so more nulls prove nothing to a reader.

@@ -3,9 +3,9 @@
 use hudini_format::instant::Layout;
 
 use super::findings::{At, Found};
-use super::state::{FileKey, Kind, State, Stated, Taken, path_of};
+use super::state::{Kind, State, Stated, path_of};
 use crate::Result;
-use crate::view::{DataFile, PARTITION_FILE, in_partition};
+use crate::view::{DataFile, FileKey, PARTITION_FILE, Taken, in_partition};
 
 pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<()> {
     for (partition, file, kind) in state.data_files() {
@@ -81,7 +81,7 @@ fn missing(state: &State<'_>, found: &mut Found) -> Result<()> {
     if gone.is_empty() {
         return Ok(());
     }
-    let taken = Taken::of(state)?;
+    let taken = Taken::of(state.storage.as_ref(), &state.config, state.later.clone())?;
     let mut hidden = None;
     for (key, stated) in gone.into_iter().filter(|(key, _)| !taken.has(&key.0, &key.1)) {
         let (path, instant) = (path_of(key), stated.last().map(|stated| stated.instant.as_str()));

@@ -1,4 +1,4 @@
-//! The metadata table's records, and its record index against the rows.
+//! The metadata table's records, and what it says of record keys against the rows.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -8,9 +8,10 @@ use super::base_files::several;
 use super::findings::{At, Found, Level};
 use super::listing;
 use super::rows::{Keys, first_path};
+use super::secondary;
 use super::state::State;
 use crate::metadata::{self, FOLDER, MetadataTable};
-use crate::scan::DEFAULT_BATCH_ROWS;
+use crate::scan::{DEFAULT_BATCH_ROWS, Manner};
 use crate::{Result, merge};
 
 pub(super) fn check(state: &State<'_>, keys: Option<&Keys>, found: &mut Found) -> Result<()> {
@@ -19,10 +20,11 @@ pub(super) fn check(state: &State<'_>, keys: Option<&Keys>, found: &mut Found) -
     for name in metadata.partitions() {
         check_records(state, name, found)?;
     }
-    match keys {
-        Some(keys) if metadata.has(&Partition::RecordIndex) => check_record_index(state, &metadata, keys, found),
-        _ => Ok(()),
+    let Some(keys) = keys else { return Ok(()) };
+    if metadata.has(&Partition::RecordIndex) {
+        check_record_index(state, &metadata, keys, found)?;
     }
+    secondary::check(state, &metadata, keys, found)
 }
 
 /// Whether all records of a partition can be read.
@@ -84,7 +86,9 @@ fn check_record_index(state: &State<'_>, metadata: &MetadataTable, keys: &Keys, 
 fn missing_key(state: &State<'_>, keys: &Keys, seen: &HashSet<u128, FixedState>) -> Result<Option<String>> {
     for slice in &keys.slices {
         let (slice, split) = slice.as_ref();
-        for batch in split.read_on(state.storage, DEFAULT_BATCH_ROWS).map_err(|e| e.at_path(first_path(slice)))? {
+        for batch in
+            split.read_on(state.storage, Manner::alone(DEFAULT_BATCH_ROWS)).map_err(|e| e.at_path(first_path(slice)))?
+        {
             let batch = batch?;
             let of_rows = merge::record_keys(&batch)?;
             let missing = of_rows.iter().flatten().find(|key| !seen.contains(&keys.id(&slice.partition, key)));

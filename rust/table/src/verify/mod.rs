@@ -7,7 +7,7 @@
 //! base_files  footers: rows, schema, key range, bloom filter; deep: pages, and whether these are true of the keys
 //! logs        blocks: damage, instants; deep: their records
 //! rows        deep: merged slices; keys that are there twice, or in a wrong bucket or folder
-//! indexes     deep: column statistics and record index against the rows
+//! indexes     deep: record index and secondary indexes against the rows; what is said of files was held against their rows
 //! ```
 //!
 //! Nothing is changed. One thing that is wrong does not end the look at others: it becomes a finding. What cannot be
@@ -21,6 +21,7 @@ mod indexes;
 mod listing;
 mod logs;
 mod rows;
+mod secondary;
 mod state;
 
 use std::collections::BTreeMap;

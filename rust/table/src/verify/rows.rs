@@ -17,7 +17,7 @@ use super::state::State;
 use super::{each, listing};
 use crate::Result;
 use crate::config::{Buckets, keys as properties};
-use crate::scan::{DEFAULT_BATCH_ROWS, Scan, ScanRequest, Split};
+use crate::scan::{DEFAULT_BATCH_ROWS, Manner, Scan, ScanRequest, Split};
 use crate::timeline::Timeline;
 use crate::view::FileSlice;
 
@@ -27,7 +27,7 @@ pub(super) struct Keys {
     pub(super) by_key: HashMap<u128, u32, FixedState>,
     pub(super) slices: Vec<Arc<(FileSlice, Split)>>,
     /// Whether a key is there once in the table, or once in each partition.
-    is_global: bool,
+    pub(super) is_global: bool,
     /// Keys that are there several times, and which two slices have them. Of many the first.
     doubled: BTreeSet<(String, u32, u32)>,
     doublings: usize,
@@ -72,7 +72,7 @@ pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<Option<Keys>
     let columns =
         if has_keys { vec![meta::RECORD_KEY.to_owned(), meta::PARTITION_PATH.to_owned()] } else { Vec::new() };
     let request = ScanRequest { columns: Some(columns), ..ScanRequest::default() };
-    let planned = Scan::plan(state.table, request);
+    let planned = Scan::of_what_is_there(state.table, request);
     let Some(scan) = found.attempt("slice", state.storage.as_ref(), "", planned)? else { return Ok(None) };
     let buckets = state.config.simple_buckets(state.storage.as_ref())?.filter(|_| has_keys);
     let slices: Vec<_> = scan.by_slice().into_iter().map(Arc::new).collect();
@@ -87,7 +87,7 @@ pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<Option<Keys>
     let numbered: Vec<_> = (0_u32..).zip(slices).collect();
     found.merge(each(state, numbered, |(number, slice), found| {
         let mut place = Place { slice: &slice.0, buckets: buckets.as_ref(), wrong: [(None, 0), (None, 0)] };
-        let read = slice.1.read_on(state.storage, DEFAULT_BATCH_ROWS);
+        let read = slice.1.read_on(state.storage, Manner::alone(DEFAULT_BATCH_ROWS));
         let Some(batches) = found.attempt("slice", state.storage.as_ref(), &first_path(&slice.0), read)? else {
             return Ok(());
         };

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hudini_format::action::CleanerPlan;
-use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::findings::Found;
@@ -14,11 +12,8 @@ use crate::context::Watch;
 use crate::metadata::ListedFiles;
 use crate::storage::Storage;
 use crate::table::Table;
-use crate::timeline::{CompletionTimes, Instant, Snapshot, Timeline, Until};
-use crate::view::{self, BASE_EXTENSION, DataFile, FileSlice, in_partition};
-
-/// Where a file is: partition path and name.
-pub(super) type FileKey = (String, String);
+use crate::timeline::{CompletionTimes, Snapshot, Timeline, Until};
+use crate::view::{self, BASE_EXTENSION, DataFile, FileKey, FileSlice, in_partition, last_of};
 
 /// The table, its timeline before and after its files were listed, and what commits say of the files.
 ///
@@ -159,61 +154,6 @@ impl<'t> State<'t> {
             timeline.commits().map(|instant| instant.requested.clone()).collect()
         };
         Ok(commits(&now) != commits(&self.timeline))
-    }
-}
-
-fn last_of(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Files that cleans took, or are about to take.
-#[derive(Debug, Default)]
-pub(super) struct Taken {
-    files: BTreeSet<FileKey>,
-    partitions: BTreeSet<String>,
-}
-
-impl Taken {
-    /// By all cleans that anybody knows of, archived ones too.
-    pub(super) fn of(state: &State<'_>) -> Result<Self> {
-        let storage = state.storage.as_ref();
-        let timeline = state.later.clone().with_history(storage, &state.config)?;
-        let mut taken = Self::default();
-        for clean in timeline.instants.iter().filter(|instant| instant.action == Action::Clean) {
-            if clean.is_completed() {
-                taken.add_completed(storage, &timeline, clean)?;
-            } else {
-                taken.add_planned(&CleanerPlan::decode(&timeline.requested_bytes(storage, clean)?)?);
-            }
-        }
-        Ok(taken)
-    }
-
-    fn add_completed(&mut self, storage: &dyn Storage, timeline: &Timeline, clean: &Instant) -> Result<()> {
-        let metadata = timeline.clean_metadata(storage, clean)?;
-        for (partition, cleaned) in metadata.partition_metadata {
-            let names = cleaned.success_delete_files.iter().chain(&cleaned.delete_path_patterns);
-            self.files.extend(names.map(|name| (partition.clone(), last_of(name).to_owned())));
-            if cleaned.is_partition_deleted == Some(true) {
-                self.partitions.insert(partition);
-            }
-        }
-        Ok(())
-    }
-
-    fn add_planned(&mut self, plan: &CleanerPlan) {
-        for (partition, files) in plan.file_paths_to_be_deleted_per_partition.iter().flatten() {
-            let paths = files.iter().filter_map(|file| file.file_path.as_deref());
-            self.files.extend(paths.map(|path| (partition.clone(), last_of(path).to_owned())));
-        }
-        for (partition, names) in plan.files_to_be_deleted_per_partition.iter().flatten() {
-            self.files.extend(names.iter().map(|name| (partition.clone(), last_of(name).to_owned())));
-        }
-        self.partitions.extend(plan.partitions_to_be_deleted.iter().flatten().cloned());
-    }
-
-    pub(super) fn has(&self, partition: &str, name: &str) -> bool {
-        self.partitions.contains(partition) || self.files.contains(&(partition.to_owned(), name.to_owned()))
     }
 }
 

@@ -53,7 +53,7 @@ pub enum Partitions<'a> {
 /// The files of a table, or of some of its partitions.
 #[derive(Debug)]
 pub struct Listing {
-    files: ListedFiles,
+    pub(super) files: ListedFiles,
     /// Where they were listed, unless that is storage.
     pub metadata: Option<MetadataTable>,
     /// Why the metadata table was not asked, although there is one.

@@ -4,6 +4,7 @@
 //! a log belongs to the newest base instant that is not later than the log's *completion*.
 
 mod listing;
+mod named;
 mod slices;
 
 pub use listing::{Listing, Partitions, Source};
@@ -16,6 +17,7 @@ use crate::storage::{Entry, Storage};
 use crate::timeline::{CompletionTimes, Snapshot};
 use crate::{Error, Result};
 
+pub(crate) use named::{Absent, FileKey, Taken, last_of};
 pub(crate) use slices::PartitionFiles;
 
 /// In every partition directory; without it, Apache Hudi does not see the partition.

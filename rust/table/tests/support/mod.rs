@@ -18,7 +18,7 @@ use bytes::Bytes;
 use hudini_format::action::{CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest};
 use hudini_format::instant::{Action as InstantAction, InstantFile};
 use hudini_table::config::{self, Buckets, NewTable};
-use hudini_table::context::{Context, DEFAULT_MEMORY_LIMIT, ManualClock, SeededIds};
+use hudini_table::context::{Context, ManualClock, SeededIds};
 use hudini_table::options::{MergeMode, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::storage::faulty::{FaultPlan, Faulty};
@@ -107,12 +107,8 @@ impl World {
     fn handle_on(&self, storage: Arc<dyn Storage>) -> (Table, Arc<ManualClock>) {
         let number = self.handles.fetch_add(1, Ordering::SeqCst);
         let clock = Arc::new(ManualClock::ticking(START + number * BETWEEN_HANDLES_MS));
-        let context = Context {
-            clock: Arc::clone(&clock) as _,
-            ids: Arc::new(SeededIds::new(number as u64)),
-            threads: 1,
-            memory_limit: DEFAULT_MEMORY_LIMIT,
-        };
+        let context =
+            Context { clock: Arc::clone(&clock) as _, ids: Arc::new(SeededIds::new(number as u64)), threads: 1 };
         (self.table_in(storage, context), clock)
     }
 

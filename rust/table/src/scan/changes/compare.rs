@@ -249,7 +249,7 @@ impl Pairs {
         self.before = None;
         self.fates.end()?;
         let new: Vec<_> = self.met.iter().enumerate().filter(|(_, met)| !**met).map(|(number, _)| number).collect();
-        for numbers in new.chunks(self.feed.batch_size) {
+        for numbers in new.chunks(self.feed.manner.batch_size) {
             let rows = self.after.pick(numbers)?;
             self.ready.push_back(self.feed.inserted(&self.instant, &rows)?);
         }

@@ -25,7 +25,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::log::cdc;
 use serde::{Deserialize, Serialize};
 
-use super::split::{Reading, RowSplit};
+use super::split::{Manner, Reading, RowSplit};
 use crate::Result;
 use crate::merge::Batches;
 use crate::storage::Storage;
@@ -97,14 +97,14 @@ impl ChangeSplit {
     }
 
     /// Parts are opened one after the other, when their turn comes.
-    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, batch_size: usize) -> Result<Batches> {
+    pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, manner: Manner) -> Result<Batches> {
         let output = self.schema()?;
         let feed = Arc::new(Feed {
             image: output.field_with_name(cdc::BEFORE)?.data_type().clone(),
             output,
             split: self.clone(),
             storage: Arc::clone(storage),
-            batch_size,
+            manner,
         });
         Ok(Box::new(self.parts.clone().into_iter().flat_map(move |part| {
             let opened = feed.open(&part).map_err(|e| e.at_instant(&part.instant));
@@ -120,7 +120,7 @@ struct Feed {
     image: DataType,
     split: ChangeSplit,
     storage: Arc<dyn Storage>,
-    batch_size: usize,
+    manner: Manner,
 }
 
 /// One of the two sides of a change.
@@ -175,7 +175,7 @@ impl Feed {
         };
         let commits = made_by.map(|instant| std::iter::once(instant.clone()).collect());
         let rows = RowSplit { reading: Arc::new(reading), columns, slices: vec![slice.clone()], commits, filter: None };
-        rows.read_on(&self.storage, self.batch_size)
+        rows.read_on(&self.storage, self.manner)
     }
 
     fn inserted(&self, instant: &str, rows: &RecordBatch) -> Result<RecordBatch> {

@@ -26,7 +26,7 @@ use crate::filter::{Stats, exact_decimal};
 
 /// Whose statistics they are: those of a partition are of any number of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(crate) enum Of {
     File,
     Partition,
 }
@@ -63,10 +63,10 @@ pub(super) fn stats(found: &ColumnStats, kind: &DataType, of: Of) -> Stats {
     }
 }
 
-/// Whether a file is left out by these bounds, in a column of that type.
-pub(crate) fn believes_bounds(found: &ColumnStats, kind: &DataType) -> bool {
-    let stats = stats(found, kind, Of::File);
-    stats.min.is_some() || stats.max.is_some()
+/// Whether a file or a partition is left out by its least value, and by its greatest, in a column of that type.
+pub(crate) fn believes_bounds(found: &ColumnStats, kind: &DataType, of: Of) -> [bool; 2] {
+    let stats = stats(found, kind, of);
+    [stats.min.is_some(), stats.max.is_some()]
 }
 
 /// The value in the column's type, which must be the one that it had in the file.

@@ -113,11 +113,8 @@ impl Question<'_> {
     /// The texts under which a secondary index has the values that a filter asks of its column; of texts and whole numbers
     /// alone, which all releases write alike.
     fn values_for(&self, definition: &IndexDefinition) -> Option<Vec<Option<String>>> {
-        let [column] = definition.source_fields.as_slice() else { return None };
-        let plain = definition.index_type == SECONDARY_INDEX
-            && definition.index_function == IDENTITY
-            && self.columns.field_with_name(column).is_ok()
-            && !self.read.shape.folders_say(column);
+        let column = secondary_column(definition)?;
+        let plain = self.columns.field_with_name(column).is_ok() && !self.read.shape.folders_say(column);
         let values = self.predicate.values_of(column).filter(|values| plain && values.len() <= MOST_KEYS)?;
         texts(&values)
     }
@@ -134,7 +131,15 @@ fn check_there(groups: &BTreeSet<InPartition>, slices: &[FileSlice]) -> Result<(
     })
 }
 
-fn texts(values: &ArrayRef) -> Option<Vec<Option<String>>> {
+/// The column whose values a secondary index has.
+pub(crate) fn secondary_column(definition: &IndexDefinition) -> Option<&str> {
+    let [column] = definition.source_fields.as_slice() else { return None };
+    let is_plain = definition.index_type == SECONDARY_INDEX && definition.index_function == IDENTITY;
+    is_plain.then_some(column)
+}
+
+/// Values as a secondary index has them, of types that all releases write alike.
+pub(crate) fn texts(values: &ArrayRef) -> Option<Vec<Option<String>>> {
     Some(match values.data_type() {
         DataType::Utf8 => values.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect(),
         DataType::Int32 => {

@@ -22,7 +22,9 @@ use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
-pub(crate) use believed::believes_bounds;
+pub(crate) use believed::{Of, believes_bounds};
+pub(crate) use keys::{secondary_column, texts};
+pub(crate) use values::in_every_file;
 
 /// A read whose slices indexes may rule out.
 pub(super) struct Indexed<'r> {

@@ -105,16 +105,19 @@ fn files_of(slice: &FileSlice) -> impl Iterator<Item = InPartition> {
     slice.base.iter().chain(&slice.logs).map(|file| in_partition(slice, &file.name))
 }
 
+fn of_all_files(found: &[&Found], kinds: &BTreeMap<String, DataType>) -> BTreeMap<String, Stats> {
+    believed_of(in_every_file(found).into_iter(), kinds, Of::Partition)
+}
+
 /// Those of columns that have statistics in every file of a partition: as many values are counted as of a column that is
 /// in all of them.
-fn of_all_files(found: &[&Found], kinds: &BTreeMap<String, DataType>) -> BTreeMap<String, Stats> {
+pub(crate) fn in_every_file<'f>(found: &[&'f Found]) -> Vec<&'f Found> {
     let count_of = |column: &str| {
         let stats = found.iter().find(|stats| stats.column_name.as_deref() == Some(column));
         stats.filter(|stats| !stats.is_deleted).and_then(|stats| stats.value_count)
     };
     let rows = count_of(ALWAYS_THERE);
-    let whole = found.iter().filter(|stats| rows.is_some() && stats.value_count == rows);
-    believed_of(whole.copied(), kinds, Of::Partition)
+    found.iter().copied().filter(|stats| rows.is_some() && stats.value_count == rows).collect()
 }
 
 fn of_file((_, name): &InPartition, found: &[Found], kinds: &BTreeMap<String, DataType>) -> BTreeMap<String, Stats> {

@@ -1,0 +1,156 @@
+//! Files that commits name, beside those that are there.
+//!
+//! Where a list is a look into directories, nothing in it says that a file is gone: the slice before it would be taken for
+//! the newest one, and old rows would come back. So what commits of the active timeline name is put in the list, and a slice
+//! with a file that is named and not there is refused. Files that a clean took are in no newest slice.
+
+use std::collections::BTreeSet;
+
+use hudini_format::action::CleanerPlan;
+use hudini_format::instant::Action;
+use hudini_format::name::{BaseFileName, LogFileName};
+
+use super::{DataFile, FileSlice, Listing, PARTITION_FILE, in_partition};
+use crate::config::TableConfig;
+use crate::storage::Storage;
+use crate::timeline::{Instant, Snapshot, Timeline};
+use crate::{Error, ErrorKind, Result};
+
+/// Where a file is: partition path and name.
+pub(crate) type FileKey = (String, String);
+
+/// The name at the end of a path.
+pub(crate) fn last_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+impl Listing {
+    /// Adds what commits of the snapshot name in partitions that are wanted. A metadata table tells of files that are not
+    /// there by itself, but for logs of version 6.
+    pub(crate) fn add_named(
+        &mut self,
+        storage: &dyn Storage,
+        timeline: &Timeline,
+        snapshot: &Snapshot,
+        mut wants: impl FnMut(&str) -> Result<bool>,
+    ) -> Result<Absent> {
+        let mut absent = Absent::default();
+        if self.metadata.is_some() && !snapshot.logs_named_by_slice {
+            return Ok(absent);
+        }
+        for instant in timeline.commits().filter(|i| !i.is_archived() && snapshot.is_committed(&i.requested)) {
+            let metadata = match timeline.commit_metadata(storage, instant) {
+                Ok(metadata) => metadata,
+                // Archived since the timeline was read.
+                Err(_) if timeline.is_gone(storage, instant)? => continue,
+                Err(e) => return Err(e),
+            };
+            for (partition, stats) in metadata.partition_to_write_stats.unwrap_or_default() {
+                let names = stats.iter().filter_map(|stat| stat.path.as_deref()).map(last_of);
+                absent.0.extend(names.filter(|name| holds_rows(name)).map(|name| (partition.clone(), name.to_owned())));
+            }
+        }
+        for (partition, files) in &self.files {
+            for file in files {
+                absent.0.remove(&(partition.clone(), file.name.clone()));
+            }
+        }
+        for (partition, name) in &absent.0 {
+            if self.files.contains_key(partition) || wants(partition)? {
+                let files = self.files.entry(partition.clone()).or_default();
+                files.push(DataFile { name: name.clone(), size: 0 });
+            }
+        }
+        Ok(absent)
+    }
+}
+
+/// Base files and logs, but for those of changes.
+fn holds_rows(name: &str) -> bool {
+    LogFileName::parse(name).map_or_else(|| BaseFileName::parse(name).is_some(), |log| !log.cdc)
+}
+
+/// Files that were named and not listed.
+#[derive(Debug, Default)]
+pub(crate) struct Absent(BTreeSet<FileKey>);
+
+impl Absent {
+    /// An error if slices need some of them.
+    pub(crate) fn check(
+        &self,
+        storage: &dyn Storage,
+        config: &TableConfig,
+        timeline: &Timeline,
+        slices: &[FileSlice],
+    ) -> Result<()> {
+        let of_slice = |slice: &FileSlice| -> Vec<FileKey> {
+            let files = slice.base.iter().chain(&slice.logs);
+            files.map(|file| (slice.partition.clone(), file.name.clone())).collect()
+        };
+        let Some(key) = slices.iter().flat_map(of_slice).find(|key| self.0.contains(key)) else { return Ok(()) };
+        let path = in_partition(&key.0, &key.1);
+        let kind = if LogFileName::parse(&key.1).is_some() { "log" } else { "base" };
+        if storage.head(&path)?.is_some() {
+            // It came after the folder was looked into, or Apache Hudi does not see it either.
+            let message = format!("a {kind} file of the snapshot is in a folder without {PARTITION_FILE}");
+            return Err(Error::corrupt(message).at_path(path));
+        }
+        if Taken::of(storage, config, timeline.clone())?.has(&key.0, &key.1) {
+            let message = format!("a {kind} file of the state was cleaned away");
+            return Err(Error::new(ErrorKind::InstantCleaned, message).at_path(path).with_hint("read a newer state"));
+        }
+        Err(Error::storage(format!("a {kind} file of the snapshot is gone"))
+            .at_path(path)
+            .with_hint("it was cleaned, or removed by hand; read a newer state of the table"))
+    }
+}
+
+/// Files that cleans took, or are about to take.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    files: BTreeSet<FileKey>,
+    partitions: BTreeSet<String>,
+}
+
+impl Taken {
+    /// By all cleans that anybody knows of, archived ones too.
+    pub(crate) fn of(storage: &dyn Storage, config: &TableConfig, timeline: Timeline) -> Result<Self> {
+        let timeline = timeline.with_history(storage, config)?;
+        let mut taken = Self::default();
+        for clean in timeline.instants.iter().filter(|instant| instant.action == Action::Clean) {
+            if clean.is_completed() {
+                taken.add_completed(storage, &timeline, clean)?;
+            } else {
+                taken.add_planned(&CleanerPlan::decode(&timeline.requested_bytes(storage, clean)?)?);
+            }
+        }
+        Ok(taken)
+    }
+
+    fn add_completed(&mut self, storage: &dyn Storage, timeline: &Timeline, clean: &Instant) -> Result<()> {
+        let metadata = timeline.clean_metadata(storage, clean)?;
+        for (partition, cleaned) in metadata.partition_metadata {
+            let names = cleaned.success_delete_files.iter().chain(&cleaned.delete_path_patterns);
+            self.files.extend(names.map(|name| (partition.clone(), last_of(name).to_owned())));
+            if cleaned.is_partition_deleted == Some(true) {
+                self.partitions.insert(partition);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_planned(&mut self, plan: &CleanerPlan) {
+        for (partition, files) in plan.file_paths_to_be_deleted_per_partition.iter().flatten() {
+            let paths = files.iter().filter_map(|file| file.file_path.as_deref());
+            self.files.extend(paths.map(|path| (partition.clone(), last_of(path).to_owned())));
+        }
+        for (partition, names) in plan.files_to_be_deleted_per_partition.iter().flatten() {
+            self.files.extend(names.iter().map(|name| (partition.clone(), last_of(name).to_owned())));
+        }
+        self.partitions.extend(plan.partitions_to_be_deleted.iter().flatten().cloned());
+    }
+
+    pub(crate) fn has(&self, partition: &str, name: &str) -> bool {
+        self.partitions.contains(partition) || self.files.contains(&(partition.to_owned(), name.to_owned()))
+    }
+}

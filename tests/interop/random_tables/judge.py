@@ -1,0 +1,247 @@
+"""Asks Apache Hudi 1.2 and hudini the same questions about a table, and tells what they do not agree on."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import hudini
+from tests.interop.oracle import Oracle, OracleError
+from tests.interop.oracle.queries import query_options
+from tests.support.changes import unexplained
+from tests.support.compare import difference, multiset
+from tests.support.filters import Filters
+
+from . import data
+from .plan import Plan
+from .player import SCHEMA_ON_READ, cause
+
+LISTINGS = {"with the metadata table": "true", "without it": "false"}
+# Spark answers by what it reads: its statistics hide rows, and ranges over cleaned files fall back to the newest state.
+PLAIN = {
+    "hoodie.enable.data.skipping": "false",
+    "hoodie.datasource.read.incr.fallback.fulltablescan.enable": "false",
+}
+WRITES = ("commit", "deltacommit", "replacecommit")
+
+
+@dataclass
+class Verdict:
+    """What came of one table."""
+
+    problems: list[str]
+    unanswered: list[str]  # by Apache Hudi
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question, to both."""
+
+    name: str
+    query: str
+    ours: Callable[[hudini.Table], Any]
+    asked: dict[str, Any]
+    filter: str | None = None
+    columns: tuple[str, ...] | None = None
+    json_columns: tuple[str, ...] = ()
+
+
+def disagreements(judge: Oracle, path: Path, plan: Plan) -> Verdict:
+    """Every question, to both."""
+    verdict = Verdict([], [])
+    if not (path / ".hoodie").exists() or not writes(judge, path):
+        return verdict  # without a write Apache Hudi knows no columns
+    tables = {name: hudini.open(path, options={"hoodie.metadata.enable": on}) for name, on in LISTINGS.items()}
+    for question in questions(judge, path, plan):
+        _ask(question, judge, path, plan, tables, verdict)
+    for check in (_filters, _verified, _changes_add_up):
+        try:
+            verdict.problems += check(path, plan)
+        except hudini.HudiniError as error:
+            verdict.problems.append(f"{check.__name__}: {type(error).__name__}: {error}")
+    return verdict
+
+
+def questions(judge: Oracle, path: Path, plan: Plan) -> Iterator[Question]:
+    """What this table can be asked, as its timeline is now."""
+    draw = random.Random(plan.to_json())
+    timeline = writes(judge, path)
+    yield Question("snapshot", "snapshot", lambda table: table.read(), {})
+    if plan.table_type == "mor":
+        yield Question("read-optimised", "read_optimized", lambda table: table.read(mode="read_optimized"), {})
+    for row in draw.sample(timeline, min(3, len(timeline))):
+        yield _time_travel(row["requested"])
+    # Before version 8 the completion time is a file's modification time, and ranges go by requested times.
+    times = sorted(row["requested" if plan.version == 6 else "completed"] for row in timeline)
+    yield from _ranges(plan, times, draw)
+
+
+def writes(judge: Oracle, path: Path) -> list[dict[str, Any]]:
+    """The completed writes that the active timeline has."""
+    return [row for row in judge.timeline(path) if row["state"] == "completed" and row["action"] in WRITES]
+
+
+def _time_travel(instant: str) -> Question:
+    return Question(f"as of {instant}", "time_travel", lambda t: t.read(as_of=instant), {"as_of": instant})
+
+
+def _ranges(plan: Plan, times: list[str], draw: random.Random) -> Iterator[Question]:
+    ranges: list[tuple[str, str | None]] = [("000", None)]
+    if len(times) > 1:
+        ranges += [(times[-2], None)]
+    if len(times) > 2:
+        start, end = sorted(draw.sample(times, 2))
+        ranges.append((start, end))
+    for start, end in dict.fromkeys(ranges):
+        asked = {"start": start, "end": end}
+        yield Question(f"from {start} to {end}", "incremental", lambda t, asked=asked: t.incremental(**asked), asked)
+        # Of merge-on-read tables, `_changes_add_up` asks: docs/differences.md, "Changes add up".
+        if "hoodie.table.cdc.enabled" in plan.options and plan.table_type == "cow":
+            yield Question(
+                f"changes from {start} to {end}",
+                "cdc",
+                lambda t, asked=asked: t.changes(**asked, images="json"),
+                asked,
+                json_columns=("before", "after"),
+            )
+
+
+def _ask(
+    question: Question, judge: Oracle, path: Path, plan: Plan, tables: dict[str, hudini.Table], verdict: Verdict
+) -> None:
+    try:
+        options = PLAIN | schema_on_read(plan) | query_options(question.query, **question.asked)
+        expected = judge.read(path, options)
+    except OracleError as error:
+        verdict.unanswered.append(f"{question.name}: {cause(error)}")
+        expected = None
+    for name, table in tables.items():
+        try:
+            scan = question.ours(table)
+            actual = scan.to_arrow()
+        except hudini.HudiniError as error:
+            if expected is not None and not _is_refused(error, question, plan):
+                verdict.problems.append(f"{question.name}, {name}: {type(error).__name__}: {error}")
+            continue
+        problem = None
+        if expected is not None:
+            problem = _difference(comparable(actual, question, plan), comparable(expected, question, plan), question)
+        if problem is not None:
+            verdict.problems.append(f"{question.name}, {name}: {problem}")
+        verdict.problems += [f"{question.name}, {name}: {warning}" for warning in scan.explain()["warnings"]]
+
+
+def schema_on_read(plan: Plan) -> dict[str, str]:
+    """hudini finds columns by their ids whether it is told to or not; Apache Hudi only if it is."""
+    return {key: value for key, value in plan.options.items() if key == SCHEMA_ON_READ}
+
+
+def comparable(answer: pa.Table, question: Question, plan: Plan) -> pa.Table:
+    """The answer without what docs/differences.md says to be otherwise in it."""
+    if question.query == "incremental" and "slashed" in plan.partition:
+        homes = data.names("p", plan.partition)  # Apache Hudi shows them as folders spell them
+        return answer.select([name for name in answer.column_names if name not in homes])
+    for at, name in enumerate(answer.column_names):
+        if name in question.json_columns:
+            images = [_spelled_alike(image, plan) for image in answer.column(name).to_pylist()]
+            answer = answer.set_column(at, name, pa.array(images, pa.string()))
+    return answer
+
+
+def _spelled_alike(image: str | None, plan: Plan) -> str | None:
+    """An image without the values that Apache Hudi prints by its own classes."""
+    values = None if image is None else json.loads(image)
+    if values is None:
+        return None
+    return json.dumps({name: value for name, value in values.items() if name not in data.printed_as_classes(plan)})
+
+
+def _is_refused(error: hudini.HudiniError, question: Question, plan: Plan) -> bool:
+    """What Apache Hudi answers from what is left: changes that were cleaned away, parts of rows that are elsewhere."""
+    if question.query == "incremental" and any(step.verb == "merge_into" for step in plan.steps):
+        return isinstance(error, hudini.UnsupportedFeature | hudini.InstantCleaned)
+    return isinstance(error, hudini.InstantCleaned) and question.query in ("incremental", "cdc")
+
+
+def _difference(actual: pa.Table, expected: pa.Table, question: Question) -> str | None:
+    ours, theirs = ([(field.name, plain(field.type)) for field in each.schema] for each in (actual, expected))
+    if ours != theirs:
+        return f"columns {[c for c in ours if c not in theirs]}, expected {[c for c in theirs if c not in ours]}" + (
+            "" if set(ours) != set(theirs) else f": order {ours} / {theirs}"
+        )
+    return narrowed(actual, expected, question.json_columns)
+
+
+def narrowed(actual: pa.Table, expected: pa.Table, json_columns: tuple[str, ...] = ()) -> str | None:
+    """The difference, shown in the columns that differ and those that name the row."""
+    problem = difference(actual, expected, json_columns)
+    if problem is None or set(actual.column_names) != set(expected.column_names):
+        return problem
+    differing = {
+        name
+        for name in expected.column_names
+        if multiset(actual, [name], json_columns) != multiset(expected, [name], json_columns)
+    }
+    if actual.num_rows == expected.num_rows and differing:
+        names = [name for name in expected.column_names if name in differing | {"_hoodie_record_key"}]
+        return difference(actual.select(names), expected.select(names), json_columns)
+    return problem
+
+
+def plain(kind: pa.DataType) -> pa.DataType:
+    """The type without what Arrow leaves to its writer: width of offsets, names of items, nullability."""
+    types = pa.types
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.string()
+    if types.is_large_binary(kind) or types.is_binary_view(kind):
+        return pa.binary()
+    if types.is_list(kind) or types.is_large_list(kind):
+        return pa.list_(plain(kind.value_type))
+    if types.is_map(kind):
+        return pa.map_(plain(kind.key_type), plain(kind.item_type))
+    if types.is_struct(kind):
+        return pa.struct([(kind.field(at).name, plain(kind.field(at).type)) for at in range(kind.num_fields)])
+    return kind
+
+
+# ---- what hudini is asked alone ----
+
+
+def _filters(path: Path, plan: Plan) -> list[str]:
+    """Filters give the rows that they hold for, whatever is left unread."""
+    whole = hudini.open(path).read().to_arrow()
+    if whole.num_rows == 0:
+        return []
+    tables = [hudini.open(path, options={"hoodie.enable.data.skipping": on}) for on in ("true", "false")]
+    problems = []
+    for condition, expected in islice(Filters(whole, plan.to_json()), 12):
+        columns = [expected.column_names[5], expected.column_names[-1]]
+        for table in tables:
+            problem = difference(table.read(filter=condition).to_arrow(), expected)
+            problem = problem or difference(table.read(columns, filter=condition).to_arrow(), expected.select(columns))
+            if problem is not None:
+                problems.append(f"where {condition}: {problem}")
+    return problems
+
+
+def _verified(path: Path, plan: Plan) -> list[str]:
+    return [f"verify: {found}" for found in hudini.open(path).verify(deep=True).findings if found.level == "damage"]
+
+
+def _changes_add_up(path: Path, plan: Plan) -> list[str]:
+    """A copy of the table that followed its change feed from the beginning is the table."""
+    table = hudini.open(path)
+    try:
+        feed = table.changes().to_arrow()
+    except hudini.InstantCleaned:
+        return []
+    newest = table.read(meta=False).to_arrow()
+    wrong = unexplained(feed, newest.slice(0, 0), newest)
+    return [f"changes do not add up: {count:+}x {row}" for row, count in list(wrong.items())[:4]]

@@ -1,0 +1,228 @@
+"""Has Apache Hudi carry out a plan. What it refuses is told, and the plan goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.interop.oracle import Oracle, OracleError
+from tests.interop.oracle.services import UNPASSABLE
+
+from . import data
+from .plan import Plan, Step
+
+WRITE = "hoodie.datasource.write."
+PAYLOADS = {
+    "EVENT_TIME_ORDERING": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+    "COMMIT_TIME_ORDERING": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
+}
+COMPACT_NOW = {"hoodie.compact.inline.max.delta.commits": "1"}
+LOG_COMPACT = {"hoodie.log.compaction.blocks.threshold": "2", "hoodie.log.compaction.enable": "true"}
+CLEAN_NOW = {"hoodie.clean.commits.retained": "1", "hoodie.cleaner.commits.retained": "1"}
+ARCHIVE_NOW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+WIDER = {"int": "long", "float": "double"}
+SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+EVOLUTION = {SCHEMA_ON_READ: "true", WRITE + "schema.allow.auto.evolution.column.drop": "true"}
+
+
+class Player:
+    """One plan on one release of Apache Hudi."""
+
+    def __init__(self, oracle: Oracle, path: Path, plan: Plan) -> None:
+        self.oracle, self.path, self.plan = oracle, path, plan
+        self.columns = data.columns_of(plan.columns)
+        self.options = options(plan, path.parent.name)
+        self.refused: list[str] = []
+
+    def play(self) -> None:
+        for number, step in enumerate(self.plan.steps):
+            try:
+                getattr(self, step.verb)(step)
+            except OracleError as error:
+                self.refused.append(f"step {number}, {step.verb}: {cause(error)}")
+
+    # ---- writes ----
+
+    def insert(self, step: Step) -> None:
+        self._write("insert", step)
+
+    def bulk_insert(self, step: Step) -> None:
+        self._write("bulk_insert", step)
+
+    def upsert(self, step: Step) -> None:
+        self._write("upsert", step)
+
+    def delete(self, step: Step) -> None:
+        self._write("delete", step)
+
+    def insert_overwrite(self, step: Step) -> None:
+        self._write("insert_overwrite", step)
+
+    def insert_overwrite_table(self, step: Step) -> None:
+        self._write("insert_overwrite_table", step)
+
+    def delete_partition(self, step: Step) -> None:
+        """That of the first row."""
+        paths = self.oracle.read(self.path, columns=["_hoodie_partition_path"]).column(0).to_pylist()
+        if paths:
+            chosen = sorted(set(paths))[step.seed % len(set(paths))]
+            self._write("delete_partition", step, {WRITE + "partitions.to.delete": chosen})
+
+    def fail(self, step: Step) -> None:
+        """A write whose files are written and whose commit is refused."""
+        try:
+            self._write("upsert", step, UNPASSABLE)
+        except OracleError:
+            return
+        raise AssertionError("the write that should fail went through")
+
+    def merge_into(self, step: Step) -> None:
+        """Some columns of some records, as a partial update."""
+        first = step.seed % max(len(self.columns), 1)
+        changed = list(self.columns)[first : first + 2]
+        orders, keys = data.names("o", self.plan.ordering), data.names("k", self.plan.key)
+        homes = data.names("p", self.plan.partition)
+        source = self.path.parent / f"source-{step.seed}.parquet"
+        pq.write_table(data.rows(self.plan, step, self.columns).select([*keys, *orders, *homes, *changed]), source)
+        on = " and ".join(f"t.{name} = s.{name}" for name in [*keys, *homes])
+        to = ", ".join(f"{name} = s.{name}" for name in [*keys, *changed, *orders])
+        merge = f"merge into {self._name} t using (select * from parquet.`{source}`) s on {on}"
+        self._sql(f"{merge} when matched then update set {to}", {"hoodie.spark.sql.merge.into.partial.updates": "true"})
+
+    def _write(self, operation: str, step: Step, more: dict[str, str] | None = None) -> None:
+        chosen = {**self.options, **step.options, **(more or {}), WRITE + "operation": operation}
+        self.oracle.write(self.path, data.rows(self.plan, step, self.columns), chosen)
+
+    # ---- services ----
+
+    def compact(self, step: Step) -> None:
+        self._service("COMPACT", COMPACT_NOW)
+
+    def schedule_compaction(self, step: Step) -> None:
+        self._call("plan", "COMPACT", COMPACT_NOW)
+
+    def log_compact(self, step: Step) -> None:
+        self._service("LOG_COMPACT", LOG_COMPACT)
+
+    def cluster(self, step: Step) -> None:
+        self._service("CLUSTER", {})
+
+    def schedule_clustering(self, step: Step) -> None:
+        self._call("plan", "CLUSTER", {})
+
+    def clean(self, step: Step) -> None:
+        self._call("clean", CLEAN_NOW)
+
+    def schedule_clean(self, step: Step) -> None:
+        self._call("plan", "CLEAN", CLEAN_NOW)
+
+    def archive(self, step: Step) -> None:
+        self._call("clean", CLEAN_NOW)
+        self._call("archive", CLEAN_NOW | ARCHIVE_NOW)
+
+    def rollback(self, step: Step) -> None:
+        """Of the last write, unless a savepoint holds it."""
+        commits = self._commits()
+        if len(commits) > 1 and commits[-1] not in self._savepoints():
+            self._call("rollback", commits[-1])
+
+    def savepoint(self, step: Step) -> None:
+        self._call("savepoint", self._commits()[-1])
+
+    def restore(self, step: Step) -> None:
+        """To the last savepoint, if there is one."""
+        points = self._savepoints()
+        if points:
+            self._call("restore", points[-1])
+
+    def _savepoints(self) -> list[str]:
+        return [row["requested"] for row in self.oracle.timeline(self.path) if row["action"] == "savepoint"]
+
+    def _service(self, service: str, options: dict[str, str]) -> None:
+        planned = self._call("plan", service, options)
+        if planned is not None:
+            self._call("run", service, planned, options)
+
+    def _call(self, verb: str, *arguments: object) -> str | None:
+        return self.oracle.service(self.path, verb, *arguments, options=self.options)
+
+    def _commits(self) -> list[str]:
+        kinds = ("commit", "deltacommit", "replacecommit")
+        timeline = self.oracle.timeline(self.path)
+        return [row["requested"] for row in timeline if row["action"] in kinds and row["state"] == "completed"]
+
+    # ---- schemas ----
+
+    def add_column(self, step: Step) -> None:
+        """Rows have it from the next write on."""
+        [kind] = step.words
+        self.columns[f"n_{kind}"] = kind
+
+    def widen(self, step: Step) -> None:
+        self.columns = {name: WIDER.get(kind, kind) for name, kind in self.columns.items()}
+
+    def rename_column(self, step: Step) -> None:
+        if not self.columns:
+            return
+        old = list(self.columns)[step.seed % len(self.columns)]
+        self._alter(f"rename column {old} to r_{old}")
+        self.columns = {f"r_{old}" if name == old else name: kind for name, kind in self.columns.items()}
+
+    def drop_column(self, step: Step) -> None:
+        if len(self.columns) < 2:
+            return
+        name = list(self.columns)[step.seed % len(self.columns)]
+        self._alter(f"drop column {name}")
+        del self.columns[name]
+
+    def _alter(self, change: str) -> None:
+        self._sql(f"alter table {self._name} {change}", {})
+
+    def _sql(self, statement: str, settings: dict[str, str]) -> None:
+        """A statement about the table by its name, with the options of all writes."""
+        self.oracle.sql(f"create table if not exists {self._name} using hudi location '{self.path}'")
+        chosen = {**self.options, **settings}
+        try:
+            for key, value in chosen.items():
+                self.oracle.sql(f"set {key}={value}")
+            self.oracle.sql(statement)
+        finally:
+            for key in chosen:
+                self.oracle.sql(f"reset {key}")
+
+    @property
+    def _name(self) -> str:
+        return self.options["hoodie.table.name"]
+
+
+def options(plan: Plan, name: str) -> dict[str, str]:
+    """Of all writes to the table."""
+    ordering = "hoodie.table.ordering.fields" if plan.writer == "1.2.0" else WRITE + "precombine.field"
+    chosen = {
+        "hoodie.table.name": name,
+        WRITE + "table.type": {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}[plan.table_type],
+        WRITE + "recordkey.field": ",".join(data.names("k", plan.key)),
+        WRITE + "partitionpath.field": ",".join(data.names("p", plan.partition)),
+        "hoodie.write.table.version": str(plan.version),
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.write.complex.keygen.validation.enable": "false",  # of one record key and two partition columns
+        "hoodie.compact.inline": "false",
+        "hoodie.clean.automatic": "false",
+        "hoodie.parquet.small.file.limit": "0",
+        **{f"hoodie.{kind}.shuffle.parallelism": "2" for kind in ("insert", "upsert", "bulkinsert", "delete")},
+    }
+    if plan.ordering:
+        chosen[ordering] = ",".join(data.names("o", plan.ordering))
+    if plan.version < 9:
+        chosen[WRITE + "payload.class"] = PAYLOADS[plan.merge_mode]
+    if plan.version > 6:
+        chosen["hoodie.write.record.merge.mode"] = chosen["hoodie.record.merge.mode"] = plan.merge_mode
+    return {**chosen, **plan.options}
+
+
+def cause(error: OracleError) -> str:
+    """What Apache Hudi said first and last."""
+    lines = "\n".join(error.chain).splitlines()
+    causes = [line for line in lines if line.startswith("Caused by")] or lines[-1:]
+    return f"{lines[0]} <- {causes[-1]}"
