@@ -1,92 +1,40 @@
-"""Reads of tables that Apache Hudi wrote, beside the bare decoding of their Parquet files and beside hudi-rs.
+"""Reads of tables that Apache Hudi wrote, beside the bare decoding of their Parquet files, hudi-rs and Apache Hudi.
 
     python benches/tables.py FOLDER       makes the tables, once
+    cargo build --release -p hudini-table --example read
     cargo build --release --manifest-path benches/peers/hudi-rs/Cargo.toml      builds the peer, once
-    python benches/reading.py FOLDER --read target/release/examples/read [--peer …/hudi-rs-peer]
+    python -m venv ELSEWHERE; ELSEWHERE/bin/pip install hudi==0.5.0 pyarrow      its last released wheel, once
+    python benches/reading.py FOLDER --read target/release/examples/read
+        [--peer …/hudi-rs-peer] [--hudi-wheel ELSEWHERE/bin/python] [--spark]
 
-Each read is a process of its own, and the best of some rounds counts, in seconds of the CPU. Jobs take turns, so that a
-busy machine is busy for all of them. Rows are compared once: by a digest that does not depend on their order.
+Each read of a program is a process of its own, and the best of some rounds counts, in seconds of the CPU; Spark's are
+those of its whole tree of processes, warmed up. Jobs take turns, so that a busy machine is busy for all of them. Rows
+are compared once: by a digest that does not depend on their order.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import os
-import subprocess
+import sys
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-BY_KEY = ["--option", "hoodie.merge.use.record.positions=false"]
-TWO = ["--columns", "city,fare"]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from reading_engines import Engine, Failed, Program, Spark
+from reading_jobs import FACE, HUDI_RS, JOBS, OURS, SPARK, WHEEL, Costs, Job, gates
+
+IN_PYTHON = Path(__file__).with_name("reading_python.py")
 
 
-@dataclass(frozen=True)
-class Job:
-    name: str
-    table: str
-    arguments: list[str] = field(default_factory=list)
-    peer: bool = True  # hudi-rs can do it
-
-
-PLAIN = Job("Parquet decoded, no table", "plain", ["--plain"], peer=False)
-JOBS = [
-    PLAIN,
-    Job("no log", "plain"),
-    Job("100 k updates, Avro", "avro_100k"),
-    Job("500 k updates, Avro", "avro_500k"),
-    Job("500 k updates, Avro, by key", "avro_500k", BY_KEY, peer=False),
-    Job("20 x 5 k updates, Avro", "avro_20x5k"),
-    Job("100 k updates, Parquet", "parquet_100k"),
-    Job("500 k updates, Parquet", "parquet_500k"),
-    Job("100 k partial updates", "partial_100k"),
-    Job("100 k Avro, two columns", "avro_100k", TWO),
-    Job("100 k Avro, two columns, by key", "avro_100k", TWO + BY_KEY, peer=False),
-    Job("500 k Avro, two columns", "avro_500k", TWO),
-    Job("500 k Avro, two columns, by key", "avro_500k", TWO + BY_KEY, peer=False),
-    Job("100 k Avro, count", "avro_100k", ["--count"], peer=False),
-    Job("16 groups, one thread", "groups", ["--threads", "1"]),
-    Job("16 groups, two threads", "groups", ["--threads", "2"], peer=False),
-]
-
-
-@dataclass
-class Best:
-    """The least of each over some rounds."""
-
-    cpu: float = float("inf")
-    wall: float = float("inf")
-    mib: float = float("inf")
-
-    def take(self, cpu: float, wall: float, mib: float) -> None:
-        self.cpu, self.wall, self.mib = min(self.cpu, cpu), min(self.wall, wall), min(self.mib, mib)
-
-
-def run(program: Path, folder: Path, job: Job, arguments: list[str]) -> tuple[float, float, float]:
-    command = [str(program), str(folder / job.table), *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    answer = json.loads(process.stdout.readline())
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"{' '.join(command)} failed")
-    return answer["cpu"], answer["wall"], usage.ru_maxrss / 1024
-
-
-def peer_arguments(job: Job) -> list[str]:
-    return TWO if job.arguments == TWO else []
-
-
-def digest(program: Path, folder: Path, job: Job, arguments: list[str]) -> str:
+def digest(rows: pa.Table) -> str:
     """Of all values, whatever the order of rows and columns."""
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch) / "rows.arrow"
-        run(program, folder, job, [*arguments, "--out", str(out)])
-        rows = pa.ipc.open_file(out).read_all()
     rows = rows.select(sorted(rows.column_names))
     rows = rows.cast(pa.schema([pa.field(f.name, plain_type(f.type)) for f in rows.schema]))
     rows = rows.take(pc.sort_indices(rows, [(name, "ascending") for name in rows.column_names])).combine_chunks()
@@ -102,36 +50,102 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 
-def check_answers(read: Path, peer: Path, folder: Path) -> None:
-    for job in JOBS:
-        if job.peer:
-            ours, theirs = digest(read, folder, job, job.arguments), digest(peer, folder, job, peer_arguments(job))
-            print(f"{job.name}: {ours} {'as hudi-rs' if ours == theirs else f'but hudi-rs has {theirs}'}", flush=True)
+def wrong_answers(engines: dict[str, Engine], jobs: list[Job]) -> set[tuple[str, str]]:
+    """Where an engine has other rows than hudini, or none: its seconds say nothing."""
+    wrong = set()
+    right: dict[tuple[str, tuple[str, ...]], str] = {}
+    for job in (job for job in jobs if job.mode == "rows"):
+        for name, engine in engines.items():
+            if engine.does(job):
+                told = answer_of(engine, job)
+                expected = right.setdefault((job.table, job.columns), told)
+                print(f"{job.name}, {name}: {told}{'' if told == expected else f', not {expected}'}", flush=True)
+                wrong |= {(name, job.name)} if told != expected else set()
+    return wrong
+
+
+def answer_of(engine: Engine, job: Job) -> str:
+    try:
+        return digest(engine.rows(job))
+    except Failed as failure:
+        return f"fails: {failure}"
+
+
+def measured(engines: dict[str, Engine], jobs: list[Job], rounds: int) -> Costs:
+    """The least cost of each job; none where an engine fails."""
+    costs: Costs = {}
+    failed: set[tuple[str, str]] = set()
+    for _ in range(rounds):
+        for job in jobs:
+            for name, engine in engines.items():
+                place = name, job.name
+                if not engine.does(job) or place in failed:
+                    continue
+                try:
+                    cost = engine.cost(job)
+                except Failed as failure:
+                    failed.add(place)
+                    print(f"{name} fails at {job.name}: {failure}", file=sys.stderr)
+                    continue
+                costs[place] = cost.least(costs.get(place, cost))
+    return costs
+
+
+def table(costs: Costs, engines: dict[str, Engine], jobs: list[Job], wrong: set[tuple[str, str]]) -> Iterator[str]:
+    yield "CPU s / wall s / peak MiB; in brackets, hudini's CPU over it; * other rows than hudini's"
+    yield f"| job | {' | '.join(engines)} |"
+    yield f"|---|{'---:|' * len(engines)}"
+    for job in jobs:
+        yield f"| {job.name} | {' | '.join(cell(costs, name, job.name, wrong) for name in engines)} |"
+
+
+def cell(costs: Costs, engine: str, job: str, wrong: set[tuple[str, str]]) -> str:
+    cost, ours = costs.get((engine, job)), costs.get((OURS, job))
+    if cost is None:
+        return ""
+    mib = "" if cost.mib == float("inf") else f" / {cost.mib:.0f}"
+    ratio = "" if engine == OURS or ours is None else f" ({ours.cpu / cost.cpu:.2f})"
+    return f"{cost.cpu:.3f} / {cost.wall:.3f}{mib}{ratio}{'*' if (engine, job) in wrong else ''}"
+
+
+@contextmanager
+def chosen_engines(chosen: argparse.Namespace) -> Iterator[dict[str, Engine]]:
+    folder = chosen.folder.resolve()
+    every = ("rows", "plain", "count", "streamed")
+    engines: dict[str, Engine] = {
+        OURS: Program([chosen.read], folder, every, plain_jobs=False),
+        FACE: Program([chosen.python, IN_PYTHON, "hudini"], folder, every[:1] + every[2:], plain_jobs=False),
+    }
+    if chosen.peer:
+        engines[HUDI_RS] = Program([chosen.peer], folder, ("rows",), plain_jobs=True)
+    if chosen.hudi_wheel:
+        engines[WHEEL] = Program([chosen.hudi_wheel, IN_PYTHON, "hudi"], folder, ("rows",), plain_jobs=True)
+    with tempfile.TemporaryDirectory(prefix="hudini-bench-") as scratch:
+        spark = Spark(folder, Path(scratch)) if chosen.spark else None
+        try:
+            yield engines | ({SPARK: spark} if spark else {})
+        finally:
+            if spark:
+                spark.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--read", type=Path, required=True, help="the built example `read`")
+    parser.add_argument("--python", default=sys.executable, help="a Python that has hudini and pyarrow (default: this)")
     parser.add_argument("--peer", type=Path, help="the built hudi-rs-peer")
+    parser.add_argument("--hudi-wheel", help="a Python that has the wheel `hudi` and pyarrow")
+    parser.add_argument("--spark", action="store_true", help="Apache Hudi too, as the interop tests have it")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="the jobs with this in their names")
     chosen = parser.parse_args()
-    if chosen.peer:
-        check_answers(chosen.read, chosen.peer, chosen.folder)
-    ours = {job.name: Best() for job in JOBS}
-    theirs = {job.name: Best() for job in JOBS if job.peer and chosen.peer}
-    for _ in range(chosen.rounds):
-        for job in JOBS:
-            ours[job.name].take(*run(chosen.read, chosen.folder, job, job.arguments))
-            if job.name in theirs:
-                theirs[job.name].take(*run(chosen.peer, chosen.folder, job, peer_arguments(job)))
-    print("| job | CPU s | wall s | peak MiB | hudi-rs CPU s | ratio |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for name, best in ours.items():
-        peer = theirs.get(name)
-        beside = f"{peer.cpu:.2f} | {best.cpu / peer.cpu:.2f}" if peer else " | "
-        print(f"| {name} | {best.cpu:.3f} | {best.wall:.3f} | {best.mib:.0f} | {beside} |")
-    print(f"no log, against plain decoding: {ours['no log'].cpu / ours[PLAIN.name].cpu:.2f}")
+    jobs = [job for job in JOBS if chosen.only in job.name]
+    with chosen_engines(chosen) as engines:
+        wrong = wrong_answers(engines, jobs)
+        costs = measured(engines, jobs, chosen.rounds)
+        print("\n".join(table(costs, engines, jobs, wrong)))
+        print("\n".join(["", *(gate.line(costs) for gate in gates())]))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ async fn main() {
     let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
     println!(r#"{{"rows": {rows}, "cpu": {:.4}, "wall": {:.4}}}"#, cpu() - before, started.elapsed().as_secs_f64());
     if let (Some(out), Some(first)) = (out, batches.first()) {
-        let mut writer = FileWriter::try_new(File::create(out).unwrap(), &first.schema()).unwrap();
+        let mut writer = FileWriter::try_new(File::create(out).unwrap(), first.schema_ref()).unwrap();
         batches.iter().for_each(|batch| writer.write(batch).unwrap());
         writer.finish().unwrap();
     }
