@@ -9,8 +9,9 @@ use hudini_format::action::{InstantInfo, RollbackMetadata, RollbackPartitionMeta
 use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
+use super::publish::{self, Done};
 use crate::concurrency::{self, Marked};
-use crate::config::{TableConfig, clear_metadata_table};
+use crate::config::TableConfig;
 use crate::context::Context;
 use crate::options::Options;
 use crate::storage::Storage;
@@ -142,11 +143,8 @@ fn execute(
         });
         partition.success_delete_files.push(absolute(storage, &file.path()));
     }
-    // The metadata table may list files of the victim, and hudini does not keep it.
-    let current = TableConfig::load(storage)?;
-    if !current.metadata_partitions().is_empty() {
-        clear_metadata_table(storage, context)?;
-    }
+    // Before the victim leaves the timeline: until then nobody believes what the metadata table says of it.
+    publish::keep_metadata_table(storage, context)?;
     let found = Timeline::load(storage, config)?;
     if let Some(instant) = found.find(victim).filter(|i| !i.is_completed()) {
         timeline::remove_pending(storage, config, instant)?;
@@ -165,8 +163,7 @@ fn execute(
         }],
         ..RollbackMetadata::default()
     };
-    let completed = timeline::completion_time(context, config, &found, time)?;
-    timeline::complete(storage, config, time, &completed, Action::Rollback, &metadata.encode()?)?;
+    publish::complete(storage, context, config, &found, (time, Action::Rollback), Done::RolledBack(&metadata))?;
     forget(storage, victim)
 }
 

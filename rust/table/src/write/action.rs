@@ -15,7 +15,7 @@ use super::rows::{self, Intake};
 use super::task::{FileKind, Status, Task};
 use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart, Touched};
-use crate::config::{TableConfig, clear_metadata_table};
+use crate::config::TableConfig;
 use crate::merge::MergeRule;
 use crate::options::{self, Operation, Options};
 use crate::service;
@@ -24,9 +24,6 @@ use crate::table::Table;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::view::FileSlice;
 use crate::{Error, ErrorKind, Result};
-
-/// How often the timeline is asked what became of a commit whose completion failed.
-const LOOKS_AFTER_FAILURE: usize = 3;
 
 /// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
 #[derive(Debug)]
@@ -325,20 +322,16 @@ impl Action {
             &self.founded,
         )?;
         self.check_schema(&config, &found)?;
-        if !config.metadata_partitions().is_empty() {
-            clear_metadata_table(storage, &self.table.context)?;
-        }
         self.remove_lost_files(stats)?;
-        let completed = timeline::completion_time(&self.table.context, &config, &found, &self.time)?;
-        let body = self.metadata(stats).encode()?;
-        match timeline::complete(storage, &config, &self.time, &completed, self.kind, &body) {
-            Ok(()) => Ok(completed),
-            Err(e) => {
-                // A failure of storage may come after the deed: the timeline knows, and must be asked until it answers.
-                let found = (0..LOOKS_AFTER_FAILURE).find_map(|_| Timeline::load(storage, &config).ok());
-                found.and_then(|now| now.find(&self.time).and_then(|i| i.completed.clone())).ok_or(e)
-            }
-        }
+        let metadata = self.metadata(stats);
+        service::publish(
+            storage,
+            &self.table.context,
+            &config,
+            &found,
+            (&self.time, self.kind),
+            service::Done::Wrote(&metadata),
+        )
     }
 
     fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
