@@ -15,6 +15,7 @@ pub mod metadata;
 pub mod options;
 pub mod scan;
 pub mod service;
+pub mod site;
 pub mod storage;
 pub mod table;
 pub mod timeline;
@@ -23,4 +24,5 @@ pub mod view;
 pub mod write;
 
 pub use hudini_format::{Error, ErrorKind, Result};
+pub use site::Site;
 pub use table::{HistoryEntry, Listed, Location, Table};

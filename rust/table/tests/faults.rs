@@ -106,6 +106,9 @@ impl<'a> Case<'a> {
         assert!(hudini_table::context::Clock::monotonic_ms(&*clock) < AT_ONCE_MS, "the next writer had to wait");
         assert_eq!(rows_of(&world.table()), upserted(state, &next));
         world.assert_tidy();
+        if world.keeps_metadata() {
+            world.assert_sound();
+        }
     }
 }
 

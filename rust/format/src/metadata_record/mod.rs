@@ -30,5 +30,5 @@ pub use index::{FileId, RecordIndexEntry};
 pub use merge::merge;
 pub use partition::{IndexVersion, Partition, data_partition_of, file_group_of};
 pub use record::{BloomFilterEntry, FileEntry, MetadataRecord, Payload};
-pub use schema::{RecordSchema, SCHEMA_V8, SCHEMA_V9};
-pub use stats::{ColumnStats, Scalar, StatValue, ValueType};
+pub use schema::{RecordSchema, SCHEMA_V8, SCHEMA_V9, without_meta_columns};
+pub use stats::{ColumnStats, NULL_TYPE, Scalar, StatValue, ValueType};

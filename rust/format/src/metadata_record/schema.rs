@@ -21,6 +21,15 @@ pub const SCHEMA_V9: &str = include_str!("schemas/v9.avsc");
 /// How many of the fields are the meta columns of every Hudi schema.
 pub(super) const META_COLUMNS: usize = 5;
 
+/// The schema text without the meta columns, to the letter: as commits of metadata tables state it.
+pub fn without_meta_columns(schema: &'static str) -> String {
+    const FIELDS: &str = "\"fields\":[";
+    let fields = schema.find(FIELDS).map_or(0, |at| at + FIELDS.len());
+    let first = schema.find("{\"name\":\"key\"").unwrap_or(fields);
+    let (before, after) = (schema.get(..fields), schema.get(first..));
+    format!("{}{}", before.unwrap_or_default(), after.unwrap_or_default())
+}
+
 const FILE_INFO: &[(&str, Type)] = &[("size", Type::Long), ("isDeleted", Type::Boolean)];
 const BLOOM: &[(&str, Type)] =
     &[("type", Type::String), ("timestamp", Type::String), ("bloomFilter", Type::Bytes), ("isDeleted", Type::Boolean)];

@@ -15,20 +15,24 @@ use crate::schema::{Node, TimeUnit};
 use crate::wire::{Reader as Wire, put_avro_bytes, put_avro_long};
 use crate::{Error, Result};
 
+use serde::{Deserialize, Serialize};
+
 use super::schema::{Branch, Datum, is_int, is_long, read_block};
 
 /// Ordinal of the type of a column that holds nothing but nulls.
-pub(super) const NULL_TYPE: i32 = 1;
+pub const NULL_TYPE: i32 = 1;
 /// Digits behind the point of every decimal in V1.
 pub(super) const V1_SCALE: i32 = 15;
 
 /// A value as it is wrapped.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum StatValue {
     Boolean(bool),
     Int(i32),
     Long(i64),
+    #[serde(with = "bits::of_float")]
     Float(f32),
+    #[serde(with = "bits::of_double")]
     Double(f64),
     Bytes(Vec<u8>),
     String(String),
@@ -39,6 +43,27 @@ pub enum StatValue {
     TimestampMicros(i64),
     LocalDate(i32),
     Array(Vec<Option<StatValue>>),
+}
+
+/// JSON has neither NaN nor infinities, and tasks tell of them.
+mod bits {
+    macro_rules! as_bits {
+        ($name:ident, $float:ty, $bits:ty) => {
+            pub(super) mod $name {
+                use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+                pub(crate) fn serialize<S: Serializer>(value: &$float, to: S) -> Result<S::Ok, S::Error> {
+                    value.to_bits().serialize(to)
+                }
+
+                pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$float, D::Error> {
+                    <$bits>::deserialize(from).map(<$float>::from_bits)
+                }
+            }
+        };
+    }
+    as_bits!(of_float, f32, u32);
+    as_bits!(of_double, f64, u64);
 }
 
 impl StatValue {
@@ -165,7 +190,7 @@ fn write_array(out: &mut Vec<u8>, items: &[Option<StatValue>], branches: &[Branc
 }
 
 /// `valueType`: the type of the column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueType {
     pub ordinal: i32,
     /// `precision,scale` of a decimal.

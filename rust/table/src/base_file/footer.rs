@@ -1,5 +1,6 @@
 //! The footer of a base file: what its writer says of the rows.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use hudini_format::bloom::{
     BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter, BloomKind, MAX_RECORD_KEY_FOOTER, MIN_RECORD_KEY_FOOTER,
 };
 use hudini_format::parquet_file::ParquetFile;
+use parquet::file::metadata::RowGroupMetaData;
 
 use super::read::whole;
 use crate::Result;
@@ -31,6 +33,24 @@ pub fn footer(storage: &Arc<dyn Storage>, path: &str) -> Result<Footer> {
     let rows = u64::try_from(metadata.num_rows())
         .map_err(|e| crate::Error::corrupt("a base file with less than no rows").caused_by(e).at_path(path))?;
     Ok(Footer { rows, schema: file.schema().clone(), pairs })
+}
+
+/// By top column: its bytes in the file, and before they were compressed.
+pub(crate) fn column_bytes(storage: &Arc<dyn Storage>, path: &str) -> Result<BTreeMap<String, (i64, i64)>> {
+    let file = ParquetFile::open(whole(storage, path)?).map_err(|e| e.at_path(path))?;
+    Ok(bytes_of(file.metadata().row_groups()))
+}
+
+/// The same of row groups that have just been written.
+pub(super) fn bytes_of<G: Borrow<RowGroupMetaData>>(groups: &[G]) -> BTreeMap<String, (i64, i64)> {
+    let mut sizes: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+    for chunk in groups.iter().flat_map(|group| group.borrow().columns()) {
+        let Some(top) = chunk.column_path().parts().first() else { continue };
+        let (bytes, raw) = sizes.entry(top.clone()).or_default();
+        *bytes = bytes.saturating_add(chunk.compressed_size());
+        *raw = raw.saturating_add(chunk.uncompressed_size());
+    }
+    sizes
 }
 
 impl Footer {

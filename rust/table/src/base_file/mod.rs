@@ -6,6 +6,7 @@ mod parquet_schema;
 mod read;
 mod write;
 
+pub(crate) use footer::column_bytes;
 pub use footer::{Footer, footer};
 pub use groups::LeftOut;
 pub use read::{Matching, left_out, read, read_matching, read_part};

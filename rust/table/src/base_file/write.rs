@@ -1,5 +1,6 @@
 //! Record batches to a base file.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use arrow_array::RecordBatch;
@@ -18,6 +19,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
+use super::footer::bytes_of;
 use super::parquet_schema;
 use crate::merge::record_keys;
 use crate::options::{self, Codec, Options};
@@ -59,10 +61,12 @@ impl WriteOptions {
 }
 
 /// A base file as it lies on storage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenFile {
     pub rows: u64,
     pub bytes: u64,
+    /// By column: bytes in the file, and before they were compressed.
+    pub column_bytes: BTreeMap<String, (i64, i64)>,
 }
 
 /// Writes one base file; nothing is visible before [`BaseFileWriter::finish`].
@@ -131,10 +135,12 @@ impl BaseFileWriter {
         for (key, value) in self.keys.footer() {
             self.arrow.append_key_value_metadata(pair(key, value));
         }
+        self.arrow.flush().map_err(|e| write_error(e, &self.path))?;
+        let column_bytes = bytes_of(self.arrow.flushed_row_groups());
         let sink = self.arrow.into_inner().map_err(|e| write_error(e, &self.path))?;
         before_visible()?;
         match sink.writer.close().map_err(|e| e.at_path(&self.path))? {
-            Put::Done(_) => Ok(WrittenFile { rows, bytes: sink.bytes }),
+            Put::Done(_) => Ok(WrittenFile { rows, bytes: sink.bytes, column_bytes }),
             Put::Refused => Err(Error::storage("a base file of this name is there already").at_path(self.path)),
         }
     }

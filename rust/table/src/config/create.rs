@@ -2,14 +2,14 @@
 
 use arrow_schema::Schema;
 use hudini_format::key::Generator;
-use hudini_format::properties::{Properties, java_date, table_checksum};
+use hudini_format::properties::{Properties, table_checksum};
 use hudini_format::schema;
 
-use super::store::{FILE, iso, read_properties};
+use super::store::{read_properties, write_properties};
 use super::{Buckets, HOODIE, WRITABLE_VERSION, keys};
 use crate::context::Context;
 use crate::options::{self, MergeMode, Options, TableType};
-use crate::storage::{Put, Storage};
+use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
 
 /// What a new table shall be.
@@ -114,9 +114,7 @@ pub fn create(storage: &dyn Storage, context: &Context, table: &NewTable) -> Res
     for dir in ["timeline/history", ".temp", ".schema", ".aux/.bootstrap/.partitions", ".aux/.bootstrap/.fileids"] {
         storage.make_dir(&format!("{HOODIE}/{dir}"))?;
     }
-    let now = context.clock.now_ms();
-    let bytes = properties.to_bytes(&format!("Properties saved on {}", iso(now)), &java_date(now));
-    Ok(matches!(storage.create(FILE, &bytes)?, Put::Done(_)))
+    write_properties(storage, context, &properties)
 }
 
 impl NewTable {

@@ -17,7 +17,7 @@ use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
 
 pub use create::{NewTable, Wishes, create};
-pub(crate) use store::{PROPERTIES_FILES, no_table};
+pub(crate) use store::{PROPERTIES_FILES, announce_metadata_table, no_table, write_properties};
 pub use store::{clear_metadata_table, read_properties};
 
 /// The folder of everything that is not data.

@@ -1,14 +1,14 @@
 //! `hoodie.properties` on storage: the one file of a table that is rewritten in place, with a backup to fall back to.
 
 use hudini_format::instant::format_time;
-use hudini_format::properties::{Properties, java_date};
+use hudini_format::properties::{INDEX_DEFINITIONS_FILE, Properties, java_date};
 
 use super::{HOODIE, keys};
 use crate::context::Context;
-use crate::storage::Storage;
+use crate::storage::{Put, Storage};
 use crate::{Error, ErrorKind, Result};
 
-pub(super) const FILE: &str = ".hoodie/hoodie.properties";
+const FILE: &str = ".hoodie/hoodie.properties";
 const BACKUP: &str = ".hoodie/hoodie.properties.backup";
 /// Where the properties stand, in the order in which they are looked for.
 pub(crate) const PROPERTIES_FILES: [&str; 2] = [FILE, BACKUP];
@@ -54,6 +54,30 @@ pub fn clear_metadata_table(storage: &dyn Storage, context: &Context) -> Result<
     storage.delete_dir(&format!("{HOODIE}/metadata"))
 }
 
+/// Tells readers that there is a metadata table, and which partitions of it they may use; and where it is said what indexes
+/// are about, if there are such.
+pub(crate) fn announce_metadata_table(
+    storage: &dyn Storage,
+    context: &Context,
+    partitions: &[String],
+    with_definitions: bool,
+) -> Result<()> {
+    update(storage, context, |properties| {
+        properties.set(keys::METADATA_PARTITIONS, partitions.join(","));
+        properties.set(keys::METADATA_INFLIGHT, "");
+        if with_definitions && properties.get(keys::INDEX_DEFINITIONS).is_none() {
+            properties.set(keys::INDEX_DEFINITIONS, INDEX_DEFINITIONS_FILE);
+        }
+    })
+}
+
+/// Writes the properties of a new table; `false` if there are some already.
+pub(crate) fn write_properties(storage: &dyn Storage, context: &Context, properties: &Properties) -> Result<bool> {
+    let now = context.clock.now_ms();
+    let bytes = properties.to_bytes(&format!("Properties saved on {}", iso(now)), &java_date(now));
+    Ok(matches!(storage.create(FILE, &bytes)?, Put::Done(_)))
+}
+
 /// Rewrites the properties so that a reader finds the old ones or the new ones at any moment. Callers hold the lock.
 fn update(storage: &dyn Storage, context: &Context, change: impl FnOnce(&mut Properties)) -> Result<()> {
     let mut properties = read_properties(storage)?;
@@ -67,7 +91,7 @@ fn update(storage: &dyn Storage, context: &Context, change: impl FnOnce(&mut Pro
 }
 
 /// `2026-11-21T09:25:35.519Z`
-pub(super) fn iso(epoch_ms: i64) -> String {
+fn iso(epoch_ms: i64) -> String {
     let digits = format_time(epoch_ms, 0);
     let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
     format!(

@@ -3,7 +3,7 @@
 //! Records of one key merge in the order of their arrival. What the logs say of the wanted keys is held in memory; the
 //! base file is gone through a stretch of blocks at a time.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -54,8 +54,7 @@ impl Wanted {
     }
 }
 
-/// The records of a group, merged: those of the base file in its order, then what is new in the logs, by key. Nothing
-/// follows an error.
+/// The records of a group, merged, by key. Nothing follows an error.
 pub(super) struct Records {
     wanted: Wanted,
     base: Option<Base>,
@@ -105,7 +104,7 @@ impl Records {
                     .map_err(|e| e.at_path(&base.path))?;
                 continue;
             }
-            self.ready = std::mem::take(&mut self.changes).rest().into();
+            self.ready = std::mem::take(&mut self.changes).rest();
             if self.ready.is_empty() {
                 return Ok(None);
             }
@@ -153,6 +152,7 @@ fn merge_base(
     base.file.visit(fetched, |cells| {
         for cell in cells.iter().filter(|cell| wanted.holds(cell.key)) {
             let record = MetadataRecord::decode(cell.key, cell.value, &base.schema)?;
+            changes.take_before(&record.key, merged);
             let record = match changes.take(&record.key) {
                 None => Some(record),
                 Some(change) => change.over(record)?,
@@ -180,7 +180,7 @@ impl Schemas {
 
 /// What the logs say, by key.
 #[derive(Debug, Default)]
-struct Changes(HashMap<String, Change>);
+struct Changes(BTreeMap<String, Change>);
 
 #[derive(Debug)]
 enum Change {
@@ -196,6 +196,14 @@ impl Change {
         match self {
             Self::Merges(newer) => merge(older, newer).map(Some),
             Self::Replaces(newer) => Ok(newer),
+        }
+    }
+
+    /// What it comes to where there is nothing older.
+    fn alone(self) -> Option<MetadataRecord> {
+        match self {
+            Self::Merges(record) => record.settle(),
+            Self::Replaces(record) => record?.settle(),
         }
     }
 
@@ -227,15 +235,16 @@ impl Changes {
         self.0.remove(key)
     }
 
-    /// The records of keys that are not in the base file, by key.
-    fn rest(self) -> Vec<MetadataRecord> {
-        let records = self.0.into_values().filter_map(|change| match change {
-            Change::Merges(record) => record.settle(),
-            Change::Replaces(record) => record?.settle(),
-        });
-        let mut records: Vec<_> = records.collect();
-        records.sort_by(|a, b| a.key.cmp(&b.key));
-        records
+    /// The records of keys that come before one of the base file, and so are not in it.
+    fn take_before(&mut self, key: &str, taken: &mut VecDeque<MetadataRecord>) {
+        while let Some(first) = self.0.first_entry().filter(|first| first.key().as_str() < key) {
+            taken.extend(first.remove().alone());
+        }
+    }
+
+    /// Those of keys that come after the base file.
+    fn rest(self) -> VecDeque<MetadataRecord> {
+        self.0.into_values().filter_map(Change::alone).collect()
     }
 }
 

@@ -149,6 +149,22 @@ fn without_nested(sorted: BTreeSet<String>) -> Vec<String> {
 }
 
 impl Groups {
+    pub(super) fn slices(&self) -> impl Iterator<Item = &FileSlice> {
+        self.slices.values().flatten()
+    }
+
+    /// Which group holds a key, of those that are kept for the whole table.
+    pub(super) fn number_of_key(&self, key: &str) -> Result<u32> {
+        match self.slices.get(&None) {
+            Some(slices) => self.number_of(key, slices),
+            None => Err(Error::unsupported(format!("changes of {} by partition", self.partition))),
+        }
+    }
+
+    pub(super) fn file_id(&self, number: u32) -> Option<&str> {
+        Some(&self.slices.get(&None)?.get(number as usize)?.file_id)
+    }
+
     /// The groups of one partition of the table, or of each; all are one where they are kept for the whole table.
     fn within<'g>(&'g self, partition: Option<&'g str>) -> impl Iterator<Item = &'g [FileSlice]> {
         let chosen = self.slices.iter().filter(move |(within, _)| match (within.as_deref(), partition) {

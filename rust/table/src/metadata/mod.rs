@@ -1,4 +1,4 @@
-//! The metadata table, read: a table of its own within its table's folder, of keys and what is known of them.
+//! The metadata table: a table of its own within its table's folder, of keys and what is known of them.
 //!
 //! ```text
 //! MetadataTable   which partitions there are; its timeline, and which of its log blocks count
@@ -7,6 +7,8 @@
 //! files           the partition `files` as a list of the table's files; whether it knows of every commit
 //! indexes         statistics, bloom filters, where record keys are
 //! rows            records as Arrow rows, for people
+//! keep            it is told of every action of the table
+//! ranges          what is in the columns of a file, of which statistics are made
 //! ```
 //!
 //! A write of the table goes first into the metadata table, with the same instant, and is completed there before it is on
@@ -15,7 +17,9 @@
 mod files;
 mod group;
 mod indexes;
+pub(crate) mod keep;
 mod lookup;
+pub(crate) mod ranges;
 mod rows;
 
 use std::collections::BTreeSet;

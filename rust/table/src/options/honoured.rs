@@ -210,7 +210,17 @@ options! {
     METADATA_ENABLE: bool = "hoodie.metadata.enable";
     default "true";
     values BOOLEAN, values::boolean;
-    help "Whether a read asks the metadata table, if there is one, for the table's files, instead of listing directories. The rows are the same. No write keeps the metadata table, and one that is told to is refused.";
+    help "Whether the metadata table is used. A read asks it, if there is one, for the table's files, instead of listing directories; the rows are the same. A write that is told to keeps it, and makes one where there is none; without a word it removes it.";
+
+    COLUMN_STATS_ENABLE: bool = "hoodie.metadata.index.column.stats.enable";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a metadata table that a write makes holds column statistics, and those of partitions. One that is there keeps what it has.";
+
+    METADATA_COMPACTION_COMMITS: u32 = "hoodie.metadata.compact.max.delta.commits";
+    default "10";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "After how many of its commits the metadata table is compacted.";
 
     DATA_SKIPPING: bool = "hoodie.enable.data.skipping";
     default "true";

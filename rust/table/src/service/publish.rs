@@ -1,12 +1,12 @@
 //! The moment at which an action becomes part of the table.
 
-use hudini_format::action::{CleanMetadata, CommitMetadata, RollbackMetadata};
+use hudini_format::action::{CleanMetadata, CommitMetadata};
 use hudini_format::instant::Action;
 
 use crate::Result;
-use crate::config::{TableConfig, clear_metadata_table};
-use crate::context::Context;
-use crate::storage::Storage;
+use crate::config::TableConfig;
+use crate::metadata::keep::{self, News, RangesByFile};
+use crate::site::Site;
 use crate::timeline::{self, Timeline};
 
 /// How often the timeline is asked what became of an action whose completion failed.
@@ -15,20 +15,10 @@ const LOOKS_AFTER_FAILURE: usize = 3;
 /// What a finished action did to the table's files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Done<'a> {
-    /// A write, a compaction, a clustering: files were added, or replaced.
-    Wrote(&'a CommitMetadata),
+    /// A write, a compaction, a clustering: files were added, or replaced. What is in the columns of the files is read
+    /// from those of which it is not told.
+    Wrote(&'a CommitMetadata, &'a RangesByFile),
     Cleaned(&'a CleanMetadata),
-    RolledBack(&'a RollbackMetadata),
-}
-
-impl Done<'_> {
-    fn encode(self) -> Result<Vec<u8>> {
-        Ok(match self {
-            Self::Wrote(metadata) => metadata.encode()?,
-            Self::Cleaned(metadata) => metadata.encode()?,
-            Self::RolledBack(metadata) => metadata.encode()?,
-        })
-    }
 }
 
 /// Completes the action that was requested at `time` under the name `action`: first the metadata table, which readers
@@ -36,41 +26,37 @@ impl Done<'_> {
 ///
 /// Callers hold the table's lock, pass the timeline as it is now, and have decided that the action may complete.
 pub(crate) fn publish(
-    storage: &dyn Storage,
-    context: &Context,
-    config: &TableConfig,
-    found: &Timeline,
-    action: (&str, Action),
-    done: Done<'_>,
-) -> Result<String> {
-    keep_metadata_table(storage, context)?;
-    complete(storage, context, config, found, action, done)
-}
-
-/// The metadata table's part of it.
-pub(super) fn keep_metadata_table(storage: &dyn Storage, context: &Context) -> Result<()> {
-    // Asked anew: Apache Hudi may have made a metadata table since the caller looked.
-    if TableConfig::load(storage)?.metadata_partitions().is_empty() {
-        return Ok(());
-    }
-    clear_metadata_table(storage, context)
-}
-
-/// The timeline's part of it.
-pub(super) fn complete(
-    storage: &dyn Storage,
-    context: &Context,
+    site: Site<'_>,
     config: &TableConfig,
     found: &Timeline,
     (time, action): (&str, Action),
     done: Done<'_>,
 ) -> Result<String> {
-    let completed = timeline::completion_time(context, config, found, time)?;
-    match timeline::complete(storage, config, time, &completed, action, &done.encode()?) {
+    let (news, body) = match done {
+        Done::Wrote(metadata, ranges) => (News::Wrote(metadata, ranges), metadata.encode()?),
+        Done::Cleaned(metadata) => (News::Cleaned(metadata), metadata.encode()?),
+    };
+    // Asked anew: Apache Hudi may have made a metadata table since the caller looked.
+    let told = keep::tell(site, &TableConfig::load(site.store())?, found, time, news)?;
+    complete(site, config, found, (time, action), &body, told.as_deref())
+}
+
+/// The timeline's part of it; nothing is completed before `not_before`.
+pub(super) fn complete(
+    site: Site<'_>,
+    config: &TableConfig,
+    found: &Timeline,
+    (time, action): (&str, Action),
+    body: &[u8],
+    not_before: Option<&str>,
+) -> Result<String> {
+    let newest = found.newest_time().max(Some(time)).max(not_before);
+    let completed = timeline::time_after(site.context, config, newest)?;
+    match timeline::complete(site.store(), config, time, &completed, action, body) {
         Ok(()) => Ok(completed),
         Err(e) => {
             // A failure of storage may come after the deed: the timeline knows, and must be asked until it answers.
-            let found = (0..LOOKS_AFTER_FAILURE).find_map(|_| Timeline::load(storage, config).ok());
+            let found = (0..LOOKS_AFTER_FAILURE).find_map(|_| Timeline::load(site.store(), config).ok());
             found.and_then(|now| now.find(time).and_then(|i| i.completed.clone())).ok_or(e)
         }
     }

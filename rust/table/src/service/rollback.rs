@@ -9,12 +9,14 @@ use hudini_format::action::{InstantInfo, RollbackMetadata, RollbackPartitionMeta
 use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
-use super::publish::{self, Done};
+use super::publish;
 use crate::concurrency::{self, Marked};
 use crate::config::TableConfig;
 use crate::context::Context;
+use crate::metadata::keep;
 use crate::options::Options;
-use crate::storage::Storage;
+use crate::site::Site;
+use crate::storage::{Storage, without_scheme};
 use crate::timeline::{self, Instant, Timeline};
 use crate::{Error, Result};
 
@@ -23,18 +25,19 @@ const VERSION: i32 = 1;
 
 /// Rolls back what dead writers left, and finishes rollbacks that were interrupted. Callers hold the table's lock.
 /// Plans of services (compaction, clustering) are nobody's to roll back.
-pub fn recover(storage: &dyn Storage, context: &Context, options: &Options, config: &TableConfig) -> Result<()> {
+pub fn recover(site: Site<'_>, config: &TableConfig) -> Result<()> {
+    let storage = site.store();
     let found = Timeline::load(storage, config)?;
     for pending in found.pending().filter(|i| i.action == Action::Rollback) {
-        resume(storage, context, config, pending)?;
+        resume(site, config, pending)?;
     }
     let found = Timeline::load(storage, config)?;
     for pending in found.pending().filter(|i| i.action.writes_data() && !i.action.is_service_plan()) {
-        if concurrency::is_dead(storage, context, options, &pending.requested)? {
-            rollback(storage, context, config, &pending.requested)?;
+        if concurrency::is_dead(storage, site.context, site.options, &pending.requested)? {
+            rollback(site, config, &pending.requested)?;
         }
     }
-    sweep(storage, context, options, &found)
+    sweep(storage, site.context, site.options, &found)
 }
 
 /// Forgets writers that died before their instant was there, or after it had completed or was rolled back. Data files are
@@ -50,7 +53,8 @@ fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Ti
 }
 
 /// Rolls back one pending write. Callers hold the table's lock and know that the writer is dead, or are the writer.
-pub fn rollback(storage: &dyn Storage, context: &Context, config: &TableConfig, victim: &str) -> Result<()> {
+pub fn rollback(site: Site<'_>, config: &TableConfig, victim: &str) -> Result<()> {
+    let storage = site.store();
     let _life = concurrency::stand_in(storage, victim)?;
     let found = Timeline::load(storage, config)?;
     let Some(instant) = found.find(victim) else {
@@ -63,7 +67,7 @@ pub fn rollback(storage: &dyn Storage, context: &Context, config: &TableConfig, 
     if instant.is_completed() {
         return Err(Error::internal("a completed write must not be rolled back as a failed one").at_instant(victim));
     }
-    let time = timeline::new_time(context, config, &found)?;
+    let time = timeline::new_time(site.context, config, &found)?;
     let marked = concurrency::list_markers(storage, victim)?;
     let plan = RollbackPlan {
         instant_to_rollback: Some(InstantInfo {
@@ -77,11 +81,12 @@ pub fn rollback(storage: &dyn Storage, context: &Context, config: &TableConfig, 
     };
     timeline::request(storage, config, &time, Action::Rollback, &plan.encode()?)?;
     timeline::to_inflight(storage, config, &time, Action::Rollback, b"")?;
-    execute(storage, context, config, &time, victim, instant.action.name())
+    execute(site, config, &time, victim, instant.action.name())
 }
 
 /// Goes on with a rollback whose plan stands.
-fn resume(storage: &dyn Storage, context: &Context, config: &TableConfig, pending: &Instant) -> Result<()> {
+fn resume(site: Site<'_>, config: &TableConfig, pending: &Instant) -> Result<()> {
+    let storage = site.store();
     let found = Timeline::load(storage, config)?;
     let plan = RollbackPlan::decode(&found.requested_bytes(storage, pending)?)
         .map_err(|e| e.at_instant(&pending.requested))?;
@@ -116,18 +121,12 @@ fn resume(storage: &dyn Storage, context: &Context, config: &TableConfig, pendin
         })
         .collect::<Result<_>>()?;
     below.into_iter().try_for_each(|path| storage.delete(path).map(drop))?;
-    execute(storage, context, config, &pending.requested, &victim.commit_time, &victim.action)
+    execute(site, config, &pending.requested, &victim.commit_time, &victim.action)
 }
 
-fn execute(
-    storage: &dyn Storage,
-    context: &Context,
-    config: &TableConfig,
-    time: &str,
-    victim: &str,
-    action: &str,
-) -> Result<()> {
-    let start = context.clock.monotonic_ms();
+fn execute(site: Site<'_>, config: &TableConfig, time: &str, victim: &str, action: &str) -> Result<()> {
+    let storage = site.store();
+    let start = site.context.clock.monotonic_ms();
     let marked = concurrency::list_markers(storage, victim)?;
     let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
     let mut deleted = 0;
@@ -144,14 +143,14 @@ fn execute(
         partition.success_delete_files.push(absolute(storage, &file.path()));
     }
     // Before the victim leaves the timeline: until then nobody believes what the metadata table says of it.
-    publish::keep_metadata_table(storage, context)?;
+    keep::take_back(site, &TableConfig::load(storage)?, time, victim)?;
     let found = Timeline::load(storage, config)?;
     if let Some(instant) = found.find(victim).filter(|i| !i.is_completed()) {
         timeline::remove_pending(storage, config, instant)?;
     }
     let metadata = RollbackMetadata {
         start_rollback_time: time.to_owned(),
-        time_taken_in_millis: context.clock.monotonic_ms() - start,
+        time_taken_in_millis: site.context.clock.monotonic_ms() - start,
         total_files_deleted: deleted,
         commits_rollback: vec![victim.to_owned()],
         partition_metadata: partitions,
@@ -163,7 +162,7 @@ fn execute(
         }],
         ..RollbackMetadata::default()
     };
-    publish::complete(storage, context, config, &found, (time, Action::Rollback), Done::RolledBack(&metadata))?;
+    publish::complete(site, config, &found, (time, Action::Rollback), &metadata.encode()?, None)?;
     forget(storage, victim)
 }
 
@@ -196,10 +195,6 @@ fn request(storage: &dyn Storage, victim: &str, marked: &Marked) -> RollbackRequ
 /// Plans name files by their whole path, without a scheme.
 fn absolute(storage: &dyn Storage, path: &str) -> String {
     format!("{}/{path}", without_scheme(storage.root()))
-}
-
-fn without_scheme(url: &str) -> &str {
-    url.split_once("://").map_or(url, |(_, rest)| rest)
 }
 
 fn below_root<'a>(root: &str, path: &'a str) -> Option<&'a str> {

@@ -69,6 +69,11 @@ pub enum Put {
     Refused,
 }
 
+/// The path of a store's root, as plans of Apache Hudi name it.
+pub(crate) fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
+}
+
 /// A place for files. One conformance suite runs over every implementation.
 pub trait Storage: Send + Sync + Debug {
     /// The root, for messages.

@@ -23,6 +23,7 @@ pub use evolution::Evolution;
 pub(crate) use history::CompletionTimes;
 pub use snapshot::{PendingCompaction, Snapshot, Until};
 pub(crate) use snapshot::{arrow_schema, whole_since};
+pub(crate) use times::time_after;
 pub use times::{completion_time, new_time};
 pub use transitions::{complete, inflight_exists, remove_pending, request, to_inflight};
 

@@ -13,7 +13,7 @@ const MAX_AHEAD_MS: i64 = 60_000;
 
 /// A requested time, greater than all times of the timeline. Callers hold the table's lock.
 pub fn new_time(context: &Context, config: &TableConfig, timeline: &Timeline) -> Result<String> {
-    after(context, config, timeline.newest_time())
+    time_after(context, config, timeline.newest_time())
 }
 
 /// A completion time, greater than all times of the timeline and than the action's own request.
@@ -23,10 +23,11 @@ pub fn completion_time(
     timeline: &Timeline,
     requested: &str,
 ) -> Result<String> {
-    after(context, config, timeline.newest_time().max(Some(requested)))
+    time_after(context, config, timeline.newest_time().max(Some(requested)))
 }
 
-fn after(context: &Context, config: &TableConfig, newest: Option<&str>) -> Result<String> {
+/// A time greater than all of those.
+pub(crate) fn time_after(context: &Context, config: &TableConfig, newest: Option<&str>) -> Result<String> {
     let offset_at = |ms: i64| if config.utc() { 0 } else { context.clock.local_offset_ms(ms) };
     let now = context.clock.now_ms();
     let time = format_time(now, offset_at(now));

@@ -17,8 +17,10 @@ use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart, Touched};
 use crate::config::TableConfig;
 use crate::merge::MergeRule;
+use crate::metadata::keep::{self, RangesByFile};
 use crate::options::{self, Operation, Options};
 use crate::service;
+use crate::site::Site;
 use crate::storage::{LockGuard, Storage};
 use crate::table::Table;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
@@ -40,6 +42,8 @@ pub struct Action {
     /// The schema as Arrow has it.
     columns: Schema,
     seed: u128,
+    /// Columns of whose values the table keeps statistics.
+    indexed: Vec<String>,
     placed: Option<BTreeSet<(String, u32)>>,
     touched: BTreeSet<Touched>,
     /// Those of them that had no file group yet.
@@ -72,7 +76,10 @@ impl Action {
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
-        service::recover(storage, &table.context, &options, &config)?;
+        let site = Site { storage: &table.storage, context: &table.context, options: &options };
+        service::recover(site, &config)?;
+        let config = table.config()?;
+        keep::check(site, &config)?;
         let found = Timeline::load(storage, &config)?;
         refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
@@ -84,6 +91,7 @@ impl Action {
         let naming = locator.naming_columns();
         let named = (request.operation == Operation::Delete).then_some(naming.as_slice());
         rows::check_columns(input, &columns, named)?;
+        let indexed = keep::indexed_columns(site, &config, &columns)?;
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
         let kind = if config.is_mor() { instant::Action::DeltaCommit } else { instant::Action::Commit };
@@ -105,6 +113,7 @@ impl Action {
             schema,
             columns,
             seed,
+            indexed,
             placed: None,
             touched: BTreeSet::new(),
             founded: BTreeSet::new(),
@@ -124,6 +133,11 @@ impl Action {
 
     pub(super) fn config(&self) -> &TableConfig {
         &self.config
+    }
+
+    fn site(&self) -> Site<'_> {
+        let Self { table, request, .. } = self;
+        Site { storage: &table.storage, context: &table.context, options: &request.options }
     }
 
     pub(super) fn storage(&self) -> &dyn Storage {
@@ -196,6 +210,7 @@ impl Action {
             locator: self.locator.clone(),
             options: WriteOptions::of(&self.request.options)?,
             expected_rows: rows,
+            indexed: self.indexed.clone(),
         })
     }
 
@@ -216,8 +231,8 @@ impl Action {
     /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
     /// moment of completion; then the timeline was looked at, and the answer is what it says.
     pub fn commit(mut self, statuses: Vec<Status>) -> Result<CommitResult> {
-        let stats = match self.check_statuses(statuses) {
-            Ok(stats) => stats,
+        let (stats, ranges) = match self.check_statuses(statuses) {
+            Ok(told) => told,
             Err(e) => return Err(self.failed(e)),
         };
         if stats.is_empty() {
@@ -229,7 +244,7 @@ impl Action {
             Ok(lock) => lock,
             Err(e) => return Err(self.failed(e)),
         };
-        let completed = match self.complete(&stats) {
+        let completed = match self.complete(&stats, &ranges) {
             Ok(completed) => completed,
             Err(e) => {
                 drop(lock);
@@ -255,8 +270,10 @@ impl Action {
             return Ok(());
         }
         if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
-            drop(self.heart);
-            return service::rollback(self.table.storage.as_ref(), &self.table.context, &self.config, &self.time);
+            let Self { heart, table, request, config, time, .. } = self;
+            drop(heart);
+            let site = Site { storage: &table.storage, context: &table.context, options: &request.options };
+            return service::rollback(site, &config, &time);
         }
         if let Some(instant) = instant {
             timeline::remove_pending(self.storage(), &self.config, instant)?;
@@ -282,10 +299,11 @@ impl Action {
         }
     }
 
-    fn check_statuses(&self, statuses: Vec<Status>) -> Result<Vec<WriteStat>> {
+    fn check_statuses(&self, statuses: Vec<Status>) -> Result<(Vec<WriteStat>, RangesByFile)> {
         let wanted = self.placed.clone().unwrap_or_default();
         let mut seen = BTreeSet::new();
         let mut stats = Vec::with_capacity(statuses.len());
+        let mut ranges = RangesByFile::new();
         for status in statuses {
             let group = (status.partition, status.bucket);
             if status.instant != self.time || !wanted.contains(&group) || !seen.insert(group.clone()) {
@@ -295,6 +313,7 @@ impl Action {
                 ))
                 .at_instant(&self.time));
             }
+            ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
             stats.push(status.stat);
         }
         match wanted.difference(&seen).next() {
@@ -302,12 +321,12 @@ impl Action {
                 "the task of bucket {bucket} of partition '{partition}' brought no result"
             ))
             .at_instant(&self.time)),
-            None => Ok(stats),
+            None => Ok((stats, ranges)),
         }
     }
 
     /// Under the lock: is all still as it was, and if so, done.
-    fn complete(&self, stats: &[WriteStat]) -> Result<String> {
+    fn complete(&self, stats: &[WriteStat], ranges: &RangesByFile) -> Result<String> {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
@@ -324,14 +343,7 @@ impl Action {
         self.check_schema(&config, &found)?;
         self.remove_lost_files(stats)?;
         let metadata = self.metadata(stats);
-        service::publish(
-            storage,
-            &self.table.context,
-            &config,
-            &found,
-            (&self.time, self.kind),
-            service::Done::Wrote(&metadata),
-        )
+        service::publish(self.site(), &config, &found, (&self.time, self.kind), service::Done::Wrote(&metadata, ranges))
     }
 
     fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {

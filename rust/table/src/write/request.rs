@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::options::{self, Operation, Options, Unsupported};
+use crate::options::{self, Operation, Options};
 use crate::{Error, Result};
 
 /// What a caller wants written, without the rows.
@@ -47,20 +47,8 @@ pub(super) fn check(given: &Options, metadata: &BTreeMap<String, String>) -> Res
         );
     }
     given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
-    refuse_metadata_table(given)?;
     given.get(&options::BUCKET_ENGINE)?;
     given.get(&options::LOG_BLOCK_FORMAT)?;
     given.get(&options::CONCURRENCY_MODE)?;
     given.get(&options::UNSUPPORTED).map(drop)
-}
-
-/// The default, which asks for it too, cannot be refused: nobody said it.
-fn refuse_metadata_table(given: &Options) -> Result<()> {
-    let warned = given.get_or_default(&options::UNSUPPORTED)? == Unsupported::Warn;
-    if warned || given.get(&options::METADATA_ENABLE)? != Some(true) {
-        return Ok(());
-    }
-    let key = options::METADATA_ENABLE.key();
-    Err(Error::unsupported(format!("option {key}: no write keeps the metadata table"))
-        .with_hint(format!("leave {key} out, or allow it with hudini.unsupported=warn; no row changes")))
 }

@@ -24,6 +24,7 @@ use crate::concurrency::{self, MarkerKind};
 use crate::context::Context;
 use crate::log_file::{LogWriter, WrittenLog};
 use crate::merge::{self, Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
+use crate::metadata::ranges::{self, ColumnRange, Ranges};
 use crate::options::Operation;
 use crate::storage::{Put, Storage};
 use crate::table::Location;
@@ -62,6 +63,8 @@ pub struct Task {
     pub(super) locator: Locator,
     pub(super) options: WriteOptions,
     pub(super) expected_rows: u64,
+    /// Columns of whose values the table keeps statistics.
+    pub(super) indexed: Vec<String>,
 }
 
 impl BytesForm for Task {
@@ -75,6 +78,8 @@ pub struct Status {
     pub(super) partition: String,
     pub(super) bucket: u32,
     pub(super) stat: WriteStat,
+    /// What the file holds in the columns of which the table keeps statistics.
+    pub(super) ranges: Vec<ColumnRange>,
 }
 
 impl BytesForm for Status {
@@ -108,6 +113,9 @@ impl Task {
     }
 }
 
+/// What a task tells of its file.
+type Told = (WriteStat, Vec<ColumnRange>);
+
 struct Run<'a> {
     task: &'a Task,
     attempt: u32,
@@ -127,7 +135,7 @@ impl Run<'_> {
         let keys = task.locator.key_config()?;
         let operation = task.operation()?;
         let token = write_token(task.bucket, 0, self.attempt);
-        let stat = match (task.kind, operation) {
+        let (stat, ranges) = match (task.kind, operation) {
             (FileKind::Log, _) => {
                 let name = LogFileName {
                     file_id: task.file_id.clone(),
@@ -155,7 +163,8 @@ impl Run<'_> {
                 }
             }
         };
-        Ok(Status { instant: task.instant.clone(), partition: task.partition.clone(), bucket: task.bucket, stat })
+        let (instant, partition) = (task.instant.clone(), task.partition.clone());
+        Ok(Status { instant, partition, bucket: task.bucket, stat, ranges })
     }
 
     /// Rows with their meta columns, in batches of a fixed size.
@@ -222,15 +231,15 @@ impl Run<'_> {
         }
     }
 
-    fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<WriteStat> {
+    fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<Told> {
         let schema = self.file_schema();
         let mut merge = SliceMerge::new(self.base_rows(&schema)?, changes, BATCH_ROWS);
-        let written = self.write_base(name, &schema, merge.by_ref())?;
-        Ok(self.base_stat(name, &written, merge.counts()))
+        let (written, ranges) = self.write_base(name, &schema, merge.by_ref())?;
+        Ok((self.base_stat(name, &written, merge.counts()), ranges))
     }
 
     /// Rows are added without a look at what is there: keys may repeat, as the operation promises.
-    fn append_to_base<I>(&self, keys: &KeyConfig, name: &str, input: I) -> Result<WriteStat>
+    fn append_to_base<I>(&self, keys: &KeyConfig, name: &str, input: I) -> Result<Told>
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
@@ -244,9 +253,9 @@ impl Run<'_> {
             inserted += rows.num_rows() as u64;
             Ok(Merged::all_changed(rows))
         });
-        let written = self.write_base(name, &schema, old.chain(new))?;
+        let (written, ranges) = self.write_base(name, &schema, old.chain(new))?;
         let counts = MergeCounts { inserted, ..MergeCounts::default() };
-        Ok(self.base_stat(name, &written, counts))
+        Ok((self.base_stat(name, &written, counts), ranges))
     }
 
     fn write_base(
@@ -254,7 +263,7 @@ impl Run<'_> {
         name: &str,
         schema: &SchemaRef,
         merged: impl Iterator<Item = Result<Merged>>,
-    ) -> Result<WrittenFile> {
+    ) -> Result<(WrittenFile, Vec<ColumnRange>)> {
         let task = self.task;
         let has_base = task.slice.as_ref().is_some_and(|s| s.base.is_some());
         let kind = if has_base { MarkerKind::Merge } else { MarkerKind::Create };
@@ -263,6 +272,7 @@ impl Run<'_> {
         let expected = task.expected_rows + self.base_row_estimate();
         let mut writer =
             BaseFileWriter::new(self.storage.as_ref(), &path, schema, &task.table, &task.options, expected)?;
+        let mut ranges = Ranges::new(schema, &task.indexed)?;
         let mut row = 0;
         for merged in merged {
             let Merged { rows, changed } = merged?;
@@ -270,9 +280,12 @@ impl Run<'_> {
             let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
             row += rows.num_rows() as u64;
             let stamped = with_column(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, meta::FILE_NAME, names)?;
+            ranges.add(&stamped)?;
             writer.write(&stamped)?;
         }
-        writer.finish(|| self.check_still_wanted())
+        let written = writer.finish(|| self.check_still_wanted())?;
+        let ranges = ranges::with_bytes(ranges.finish(), &written.column_bytes);
+        Ok((written, ranges))
     }
 
     /// Only sizes the bloom filter. A row of a base file takes some bytes at least.
@@ -281,7 +294,7 @@ impl Run<'_> {
         self.task.slice.as_ref().and_then(|s| s.base.as_ref()).map_or(0, |base| base.size / FEWEST_BYTES)
     }
 
-    fn write_log(&self, name: &str, changes: &Deltas) -> Result<WriteStat> {
+    fn write_log(&self, name: &str, changes: &Deltas) -> Result<Told> {
         let task = self.task;
         self.prepare_file(name, MarkerKind::Create)?;
         let picks = changes.rows();
@@ -300,10 +313,15 @@ impl Run<'_> {
         let path = in_partition(&task.partition, name);
         let schema = hudini_format::schema::avro_text(self.file_schema().as_ref(), &task.table)?;
         let mut log = LogWriter::new(self.storage.as_ref(), &path, &task.instant, &schema)?;
-        batches.into_iter().try_for_each(|batch| log.write_rows(&batch?))?;
+        let mut ranges = Ranges::new(&self.file_schema(), &task.indexed)?;
+        for batch in batches {
+            let batch = batch?;
+            ranges.add(&batch)?;
+            log.write_rows(&batch)?;
+        }
         log.write_deletes(&deletes.collect::<Result<Vec<_>>>()?)?;
         let written = log.finish(|| self.check_still_wanted())?;
-        Ok(self.log_stat(name, &written))
+        Ok((self.log_stat(name, &written), ranges.finish()))
     }
 
     /// Everything that must be there before the data file: the partition's own file, then the marker.

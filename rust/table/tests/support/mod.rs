@@ -18,7 +18,7 @@ use bytes::Bytes;
 use hudini_format::action::{CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest};
 use hudini_format::instant::{Action as InstantAction, InstantFile};
 use hudini_table::config::{self, Buckets, NewTable};
-use hudini_table::context::{Context, ManualClock, SeededIds};
+use hudini_table::context::{Context, ManualClock, SeededIds, Watch};
 use hudini_table::options::{MergeMode, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::storage::faulty::{FaultPlan, Faulty};
@@ -26,6 +26,7 @@ use hudini_table::storage::local::Local;
 use hudini_table::storage::memory::Memory;
 use hudini_table::storage::{Entry, Put, Storage};
 use hudini_table::timeline::Timeline;
+use hudini_table::verify::verify;
 use hudini_table::view::PARTITION_FILE;
 use hudini_table::write::{
     self, Action, CommitResult, GroupProfile, PARTITION_COLUMN, PlacedTask, SLOT_COLUMN, Status, WriteRequest,
@@ -62,26 +63,44 @@ pub struct World {
     memory: Option<Memory>,
     dir: Option<TempDir>,
     handles: AtomicI64,
+    /// Whether writers keep the metadata table.
+    keeps_metadata: bool,
 }
 
 impl World {
+    /// A world whose writers keep the metadata table.
+    pub fn keeping_metadata(place: Place) -> Self {
+        Self { keeps_metadata: true, ..Self::new(place) }
+    }
+
     pub fn new(place: Place) -> Self {
+        let (handles, keeps_metadata) = (AtomicI64::new(0), false);
         match place {
             Place::Memory => {
                 let memory = Memory::new("t", Arc::new(ManualClock::ticking(START)));
-                Self { store: Arc::new(memory.clone()), memory: Some(memory), dir: None, handles: AtomicI64::new(0) }
+                Self { store: Arc::new(memory.clone()), memory: Some(memory), dir: None, handles, keeps_metadata }
             }
             Place::Local => {
                 let dir = TempDir::new().unwrap();
                 let local = Local::new(dir.path().to_str().unwrap(), Arc::new(SeededIds::new(7))).unwrap();
-                Self { store: Arc::new(local), memory: None, dir: Some(dir), handles: AtomicI64::new(0) }
+                Self { store: Arc::new(local), memory: None, dir: Some(dir), handles, keeps_metadata }
             }
         }
     }
 
+    /// The same store, with writers that keep the metadata table from now on.
+    pub fn now_keeping_metadata(self) -> Self {
+        Self { keeps_metadata: true, ..self }
+    }
+
+    pub fn keeps_metadata(&self) -> bool {
+        self.keeps_metadata
+    }
+
     /// Another store with the same files.
     pub fn copy(&self) -> Self {
-        let copy = Self::new(if self.memory.is_some() { Place::Memory } else { Place::Local });
+        let place = if self.memory.is_some() { Place::Memory } else { Place::Local };
+        let copy = Self { keeps_metadata: self.keeps_metadata, ..Self::new(place) };
         for (path, bytes) in self.files() {
             copy.put(&path, &bytes);
         }
@@ -115,7 +134,9 @@ impl World {
     pub fn table_in(&self, storage: Arc<dyn Storage>, context: Context) -> Table {
         let location = Location { url: self.store.root().to_owned(), storage_options: BTreeMap::new() };
         // Compressing a few rows takes longer than all the rest.
-        let options = [("hoodie.parquet.compression.codec".to_owned(), "uncompressed".to_owned())];
+        let codec = [("hoodie.parquet.compression.codec", "uncompressed")];
+        let metadata = self.keeps_metadata.then_some(("hoodie.metadata.enable", "true"));
+        let options = codec.into_iter().chain(metadata).map(|(key, value)| (key.to_owned(), value.to_owned()));
         Table { location, storage, context, options: Options::parse(options).unwrap() }
     }
 
@@ -146,6 +167,12 @@ impl World {
     pub fn data_files(&self) -> BTreeSet<String> {
         let is_data = |path: &String| !path.starts_with(".hoodie/") && !path.ends_with(PARTITION_FILE);
         self.files().into_keys().filter(is_data).collect()
+    }
+
+    /// What the metadata table says is what lies there, to the values of every row.
+    pub fn assert_sound(&self) {
+        let report = verify(&self.table(), true, &Watch::default()).unwrap();
+        assert_eq!(report.findings, []);
     }
 
     /// Nothing is pending, no dead writer left a trace, and every data file belongs to a commit.

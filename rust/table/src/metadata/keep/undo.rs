@@ -1,0 +1,113 @@
+//! A commit of the metadata table is taken back, because the write that it tells of is rolled back.
+//!
+//! One that had completed leaves a rollback under the time of the table's own rollback, as Apache Hudi does it; of one that
+//! had not, nothing is left. Every step can be repeated.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hudini_format::action::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};
+use hudini_format::instant::Action;
+
+use super::deltacommit::files_of;
+use crate::Result;
+use crate::config::TableConfig;
+use crate::metadata::{FOLDER, partitions};
+use crate::site::Site;
+use crate::storage::Storage;
+use crate::storage::folder::Folder;
+use crate::timeline::{self, Instant, Timeline};
+
+/// Version field of plan and metadata.
+const VERSION: i32 = 1;
+
+pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim: &str) -> Result<()> {
+    let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(site.storage), FOLDER));
+    let folder = folder.as_ref();
+    let own = TableConfig::load(folder)?;
+    let found = Timeline::load(folder, &own)?;
+    let rollback = found.find(time);
+    if rollback.is_some_and(Instant::is_completed) {
+        return Ok(());
+    }
+    let commit = found.find(victim);
+    if commit.is_none() && rollback.is_none() {
+        return Ok(());
+    }
+    let dirs: BTreeSet<String> = partitions(config).into_iter().collect();
+    let files = files_of(folder, &dirs, victim)?;
+    let is_told = commit.is_some_and(Instant::is_completed) || rollback.is_some();
+    if is_told && rollback.is_none() {
+        timeline::request(folder, &own, time, Action::Rollback, &plan(folder, victim, &files).encode()?)?;
+    }
+    if is_told && !timeline::inflight_exists(folder, &own, time, Action::Rollback)? {
+        timeline::to_inflight(folder, &own, time, Action::Rollback, b"")?;
+    }
+    files.iter().try_for_each(|path| folder.delete(path).map(drop))?;
+    if let Some(commit) = commit {
+        timeline::remove_pending(folder, &own, commit)?;
+    }
+    if is_told {
+        let found = Timeline::load(folder, &own)?;
+        let completed = timeline::completion_time(site.context, config, &found, time)?;
+        let body = metadata(folder, time, victim, &files).encode()?;
+        timeline::complete(folder, &own, time, &completed, Action::Rollback, &body)?;
+    }
+    Ok(())
+}
+
+fn instant(victim: &str) -> InstantInfo {
+    InstantInfo {
+        commit_time: victim.to_owned(),
+        action: Action::DeltaCommit.name().to_owned(),
+        ..InstantInfo::default()
+    }
+}
+
+fn plan(folder: &dyn Storage, victim: &str, files: &[String]) -> RollbackPlan {
+    let request = |path: &String| RollbackRequest {
+        partition_path: partition_of(path).to_owned(),
+        file_id: Some(String::new()),
+        latest_base_instant: Some(String::new()),
+        files_to_be_deleted: vec![absolute(folder, path)],
+        log_blocks_to_be_deleted: Some(BTreeMap::new()),
+        ..RollbackRequest::default()
+    };
+    RollbackPlan {
+        instant_to_rollback: Some(instant(victim)),
+        rollback_requests: Some(files.iter().map(request).collect()),
+        version: Some(VERSION),
+        ..RollbackPlan::default()
+    }
+}
+
+fn metadata(folder: &dyn Storage, time: &str, victim: &str, files: &[String]) -> RollbackMetadata {
+    let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
+    for path in files {
+        let partition = partition_of(path);
+        let of_partition = partitions.entry(partition.to_owned()).or_insert_with(|| RollbackPartitionMetadata {
+            partition_path: partition.to_owned(),
+            rollback_log_files: Some(BTreeMap::new()),
+            log_files_from_failed_commit: Some(BTreeMap::new()),
+            ..RollbackPartitionMetadata::default()
+        });
+        of_partition.success_delete_files.push(absolute(folder, path));
+    }
+    RollbackMetadata {
+        start_rollback_time: time.to_owned(),
+        total_files_deleted: i32::try_from(files.len()).unwrap_or(i32::MAX),
+        commits_rollback: vec![victim.to_owned()],
+        partition_metadata: partitions,
+        version: Some(VERSION),
+        instants_rollback: vec![instant(victim)],
+        ..RollbackMetadata::default()
+    }
+}
+
+fn partition_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(partition, _)| partition)
+}
+
+fn absolute(folder: &dyn Storage, path: &str) -> String {
+    format!("{}/{path}", crate::storage::without_scheme(folder.root()))
+}
