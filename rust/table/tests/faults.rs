@@ -181,6 +181,31 @@ fn an_upsert_fails_at_every_call(#[values(TableType::CopyOnWrite, TableType::Mer
     upsert_case(Place::Memory, table_type, true, ALL);
 }
 
+/// The first makes the metadata table, the last compacts it before it tells of itself.
+#[rstest]
+#[case::made(TableType::CopyOnWrite, 0)]
+#[case::compacted(TableType::CopyOnWrite, 7)]
+#[case::made(TableType::MergeOnRead, 0)]
+#[case::compacted(TableType::MergeOnRead, 7)]
+fn a_write_that_keeps_the_metadata_table_fails_at_every_call(#[case] table_type: TableType, #[case] writes: i64) {
+    let spec = spec(table_type, false);
+    let world = World::keeping_metadata(Place::Memory);
+    let table = spec.create(&world);
+    let mut before = Model::new();
+    for n in 0..writes {
+        let rows = [row("a1", "A", n, "old"), row(&format!("b{n}"), "B", n, "old")];
+        spec.upsert(&table, &rows).unwrap();
+        before = upserted(&before, &rows);
+    }
+    let changes = changes(&spec);
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    let case = Case::new(&spec, &world, &act, &before, &after);
+    let is_step_of_metadata = |call: &Call| call.path.contains(".hoodie/metadata") && call.op == "create";
+    assert!(case.calls().iter().filter(|call| is_step_of_metadata(call)).count() > 6);
+    case.sweep(LOST);
+}
+
 #[rstest]
 fn an_upsert_on_a_disk_breaks_off_at_every_call(
     #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,

@@ -1,0 +1,124 @@
+"""The metadata table in two hands: hudini and Apache Hudi keep it in turns, and neither has to build it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hudini
+from tests.support.rows import Model, Rows
+
+from .apache import INDEX, LAYOUTS, Apache, Layout
+from .engines import Local, create
+from .oracle import Oracle
+from .scenes import holds, mixed_batch, step
+
+pytestmark = pytest.mark.interop
+
+EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+KEPT = {"hoodie.metadata.enable": "true"}
+SKIPPING = {**KEPT, "hoodie.enable.data.skipping": "true"}
+# Of the commits that made it: a table that is built anew has others.
+FIRST = "00000000000000000_"
+
+
+class Metadata:
+    """Looks at the metadata table of one table."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def born(self) -> list[str]:
+        timeline = self._path / ".hoodie/metadata/.hoodie/timeline"
+        return sorted(file.name for file in timeline.glob(f"{FIRST}*.deltacommit"))
+
+    def compactions(self) -> int:
+        return len(list((self._path / ".hoodie/metadata/.hoodie/timeline").glob("*.commit")))
+
+    def kept(self) -> str:
+        return hudini.open(self._path).properties.get("hoodie.table.metadata.partitions", "")
+
+    def is_sound(self) -> None:
+        """It is used, and tells the truth of every row."""
+        table = hudini.open(self._path)
+        assert table.read().explain()["listing"] == "metadata table"
+        assert table.verify(deep=True).findings == ()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "table"
+
+
+@pytest.fixture
+def apache(oracle: Oracle, path: Path, layout: Layout) -> Apache:
+    return Apache(oracle, path, layout)
+
+
+@pytest.fixture
+def metadata(path: Path) -> Metadata:
+    return Metadata(path)
+
+
+def skips_right(model: Model, path: Path, oracle: Oracle) -> None:
+    """With a filter both engines leave out files by statistics, and lose no row."""
+    rows = model.expected().to_pylist()
+    for ts in (100, 401, 1200, max(row["ts"] for row in rows)):
+        wanted = sorted(row["id"] for row in rows if row["ts"] == ts)
+        ours = hudini.open(path).read(columns=["id"], filter=f"ts = {ts}").to_arrow()
+        theirs = oracle.read(path, SKIPPING, filter=f"ts = {ts}", columns=["id"])
+        assert sorted(ours["id"].to_pylist()) == sorted(theirs["id"].to_pylist()) == wanted
+
+
+@EVERY_LAYOUT
+def test_what_hudini_keeps_apache_goes_on_with(
+    layout: Layout, apache: Apache, metadata: Metadata, path: Path, oracle: Oracle
+) -> None:
+    rows, model, engine = Rows(seed=11), Model(partitioned=layout.partitioned), Local(path, KEPT)
+    create(path, layout)
+    step(engine.bulk_insert, rows.batch(range(40), ts=100), model)
+    born = metadata.born()
+    for start in range(40, 160, 20):
+        step(engine.upsert, mixed_batch(rows, start=start), model)
+    holds(model, engine, apache)
+    metadata.is_sound()
+    skips_right(model, path, oracle)
+    kept = metadata.kept()
+    assert "column_stats" in kept and ("partition_stats" in kept) == layout.partitioned
+
+    step(apache.upsert, mixed_batch(rows, start=160), model)
+    holds(model, apache, engine)
+    metadata.is_sound()
+    if layout.table_type == "mor":
+        apache.compact()
+        holds(model, apache, engine)
+        metadata.is_sound()
+    for start in range(180, 320, 20):
+        step(engine.upsert, mixed_batch(rows, start=start), model)
+    step(apache.upsert, mixed_batch(rows, start=320), model)
+    step(engine.upsert, mixed_batch(rows, start=340), model)
+    holds(model, engine, apache)
+    metadata.is_sound()
+    skips_right(model, path, oracle)
+    assert metadata.born() == born, "it was built anew"
+    assert metadata.kept() == kept
+    assert metadata.compactions() > 0
+
+
+@EVERY_LAYOUT
+def test_what_apache_keeps_hudini_goes_on_with(layout: Layout, apache: Apache, metadata: Metadata, path: Path) -> None:
+    rows, model, engine = Rows(seed=12), Model(partitioned=layout.partitioned), Local(path, {**KEPT, **INDEX})
+    step(apache.create, rows.batch(range(40), ts=100), model)
+    step(apache.upsert, mixed_batch(rows, start=40), model)
+    born, kept = metadata.born(), metadata.kept()
+    for start in range(60, 240, 20):
+        step(engine.upsert, mixed_batch(rows, start=start), model)
+    holds(model, engine, apache)
+    metadata.is_sound()
+    step(apache.upsert, mixed_batch(rows, start=240), model)
+    step(engine.upsert, mixed_batch(rows, start=260), model)
+    holds(model, engine, apache)
+    metadata.is_sound()
+    assert metadata.born() == born, "it was built anew"
+    assert metadata.kept() == kept
