@@ -26,7 +26,9 @@ use std::collections::BTreeMap;
 use hudini_format::{Error, Result};
 
 pub use honoured::{
-    AS_OF, BOOTSTRAP_PATH, BUCKET_COUNT, BUCKET_ENGINE, COMMIT_METADATA_PREFIX, CONCURRENCY_MODE, CONFLICT_RETRIES,
+    AS_OF, BOOTSTRAP_PATH, BUCKET_COUNT, BUCKET_ENGINE, COMMIT_METADATA_PREFIX, COMPACT_INLINE, COMPACT_MAX_COMMITS,
+    COMPACT_MAX_SECONDS, COMPACT_SCHEDULE_INLINE, COMPACT_TRIGGER, COMPACTION_LOG_BYTES, COMPACTION_LOG_FILES,
+    COMPACTION_STRATEGY, COMPACTION_TARGET_IO, CONCURRENCY_MODE, CONFLICT_RETRIES,
     DATA_SKIPPING, HASH_FIELDS, HEARTBEAT_INTERVAL_MS, HEARTBEAT_MISSES, HIVE_STYLE, INDEX_TYPE, KEY_GENERATOR,
     LOCK_WAIT_MS, LOG_BLOCK_FORMAT, MERGE_MEMORY, MERGE_MODE, MERGE_TYPE, METADATA_ENABLE, OPERATION, ORDERING_FIELDS,
     PARQUET_BLOCK_SIZE, PARQUET_CODEC, PARQUET_PAGE_SIZE, PARTITION_FIELDS, PATH, QUERY_TYPE, RECORD_KEY,
@@ -36,7 +38,7 @@ pub use known::Class;
 pub use opt::{Opt, Refusal};
 pub use reference::{Description, reference_markdown};
 pub use values::{
-    BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, MergeType, Operation, QueryType,
+    BucketEngine, Codec, CompactionStrategy, CompactionTrigger, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, MergeType, Operation, QueryType,
     TableType, Unsupported, WRITTEN_GENERATORS,
 };
 
