@@ -321,8 +321,7 @@ impl Action {
             &self.touched,
             &self.founded,
         )?;
-        check_schema(storage, &config, &found, &self.snapshot, &self.columns)
-            .map_err(|e| e.at_instant(&self.time))?;
+        check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let metadata = self.metadata(stats);
         service::publish(

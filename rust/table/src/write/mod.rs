@@ -15,12 +15,14 @@ mod rows;
 mod task;
 
 pub use action::Action;
-pub(crate) use action::{by_partition, check_schema, lock, refuse_column_ids, refuse_under_restore, stated_schema, write_schema};
+pub(crate) use action::{
+    by_partition, check_schema, lock, refuse_column_ids, refuse_under_restore, stated_schema, write_schema,
+};
 pub use local::write;
 pub use locate::{Locator, PARTITION_COLUMN, SLOT_COLUMN};
-pub use place::{GroupProfile, PlacedTask};
-pub use request::{CommitResult, WriteRequest};
-pub use task::{Status, Task};
 pub(crate) use output::{Output, count, rows_at_most};
+pub use place::{GroupProfile, PlacedTask};
 pub(crate) use rechunk::Rechunk;
+pub use request::{CommitResult, WriteRequest};
 pub(crate) use task::BATCH_ROWS;
+pub use task::{Status, Task};

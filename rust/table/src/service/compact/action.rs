@@ -14,7 +14,10 @@ use crate::config::TableConfig;
 use crate::merge::{Memory, MergeRule};
 use crate::options::{self, Options};
 use crate::scan::PartitionFilter;
-use crate::service::{self, Done, rollback::{self, rollback}};
+use crate::service::{
+    self, Done,
+    rollback::{self, rollback},
+};
 use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{self, Instant, Snapshot, Timeline, Until, arrow_schema};

@@ -130,8 +130,7 @@ mod tests {
         #[case] seconds: &str,
         #[case] expected: bool,
     ) {
-        let given =
-            [("trigger.strategy", trigger), ("max.delta.commits", commits), ("max.delta.seconds", seconds)];
+        let given = [("trigger.strategy", trigger), ("max.delta.commits", commits), ("max.delta.seconds", seconds)];
         assert_eq!(due(&[FIRST], &given), expected);
     }
 }

@@ -76,7 +76,7 @@ impl Round {
     }
 
     /// The next compaction to run; commit it, or give up, before the next call.
-    pub fn next(&mut self) -> Result<Option<Compaction>> {
+    pub fn begin_next(&mut self) -> Result<Option<Compaction>> {
         loop {
             let instant = match &self.stage {
                 Stage::Over => return Ok(None),
@@ -114,7 +114,7 @@ impl Round {
     /// Runs all of it with this process's threads.
     pub fn run(mut self) -> Result<CommitResult> {
         let mut result = CommitResult { operation: OPERATION, ..CommitResult::default() };
-        while let Some(compaction) = self.next()? {
+        while let Some(compaction) = self.begin_next()? {
             let done = match run_tasks(&self.table, &compaction) {
                 Ok(statuses) => compaction.commit(statuses)?,
                 Err(e) => {

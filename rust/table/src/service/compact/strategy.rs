@@ -44,10 +44,7 @@ fn figure(operation: &CompactionOperation, name: &str) -> u64 {
 }
 
 /// Those that are taken, in their order.
-pub(super) fn choose(
-    mut operations: Vec<CompactionOperation>,
-    options: &Options,
-) -> Result<Vec<CompactionOperation>> {
+pub(super) fn choose(mut operations: Vec<CompactionOperation>, options: &Options) -> Result<Vec<CompactionOperation>> {
     let strategy = options.get_or_default(&options::COMPACTION_STRATEGY)?;
     let (by, least) = match strategy {
         CompactionStrategy::Unbounded => return Ok(operations),

@@ -130,9 +130,7 @@ impl CompactionTask {
 
     fn base_rows(&self, storage: &Arc<dyn Storage>, columns: &SchemaRef) -> Result<Batches> {
         match &self.slice.base {
-            Some(base) => {
-                base_file::read(storage, &self.slice.path(base), columns, &Mapping::default(), BATCH_ROWS)
-            }
+            Some(base) => base_file::read(storage, &self.slice.path(base), columns, &Mapping::default(), BATCH_ROWS),
             None => Ok(Box::new(std::iter::empty())),
         }
     }
