@@ -139,6 +139,15 @@ class Table:
     ) -> Action:
         """Begins one commit whose tasks another engine runs."""
 
+    def compact(self, schedule: bool, execute: bool, filter: str | None, options: dict[str, str]) -> dict[str, Any]:
+        """Compacts with this process's threads. The dict holds the fields of `hudini.CommitResult`."""
+
+    def compactions(self, schedule: bool, execute: bool, filter: str | None, options: dict[str, str]) -> Compactions:
+        """The same for an engine that runs the tasks."""
+
+    def compactions_after_write(self, options: dict[str, str]) -> Compactions:
+        """Those that the options of a write ask for, once it is done."""
+
 def is_table(path: str, storage_options: dict[str, str]) -> bool: ...
 def inspect_log(
     file: str, storage_options: dict[str, str], limit: int | None, emit: Callable[[str, str], None]
@@ -209,6 +218,25 @@ class Action:
 
     def abort(self) -> None:
         """Takes back what was written."""
+
+@final
+class Compactions:
+    """The driver's side of compactions, one after the other: next, run, commit."""
+
+    def next(self) -> list[bytes] | None:
+        """Takes the next one up: its tasks, for `run_compaction_task`. None: there is no other."""
+
+    def commit(self, statuses: list[bytes]) -> None:
+        """Makes it visible."""
+
+    def abort(self) -> None:
+        """Takes back what was written; the plan waits for another attempt."""
+
+    def result(self) -> dict[str, Any]:
+        """All of them in one, with the fields of `hudini.CommitResult`."""
+
+def run_compaction_task(task: bytes) -> bytes:
+    """Folds base file and logs of one file group into a new base file; returns its status."""
 
 def locate(locator: bytes, data: _HasStream) -> Stream:
     """The rows with two columns behind them: `_hudini_partition` (utf8) and `_hudini_slot` (int32), both not null."""

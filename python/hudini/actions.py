@@ -33,11 +33,14 @@ class CommitResult:
     seconds: float = 0.0
     retries: int = 0
     """How often the write was planned anew because another writer came first."""
+    warnings: tuple[str, ...] = ()
+    """What went wrong after the commit, which stands: a compaction that was due, say."""
 
     @classmethod
     def from_core(cls, values: Mapping[str, Any]) -> CommitResult:
         """From the compiled module's dict, which may hold more than is shown here."""
-        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
+        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        return cls(**known | {"warnings": tuple(known.get("warnings", ()))})
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dict, such as for JSON."""

@@ -25,6 +25,7 @@ from hudini.progress import Wanted, watching
 from hudini.report import Report
 from hudini.scan import Scan
 from hudini.schema import Schema, as_schema
+from hudini.services import Services
 from hudini.streams import ArrowRows, Rows
 
 Path = str | os.PathLike[str]
@@ -443,6 +444,14 @@ class Table:
                 # The caller's own iterator failed: that is what happened, not its echo across the stream.
                 raise source.failure from error
             raise
+
+    @property
+    def services(self) -> Services:
+        """What keeps the table healthy: compaction.
+
+        >>> table.services.compact()
+        """
+        return Services(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and self.path == other.path

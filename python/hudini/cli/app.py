@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hudini
-from hudini.cli import check, demo, files, look, rows
+from hudini.cli import check, compact, demo, files, look, rows
 
 app = typer.Typer(
     help="Look into Apache Hudi tables: hudini VERB TABLE.",
@@ -54,6 +54,7 @@ for command in (
     files.hfile,
     files.instant,
     check.verify,
+    compact.compact,
     demo.demo,
 ):
     app.command()(command)

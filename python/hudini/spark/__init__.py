@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 try:
+    from hudini.spark.compaction import compact
     from hudini.spark.frames import changes, incremental, read
     from hudini.spark.upsert import bulk_insert, delete, insert, upsert
 except ModuleNotFoundError as error:
@@ -22,7 +23,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["bulk_insert", "changes", "delete", "incremental", "insert", "read", "register", "upsert"]
+__all__ = ["bulk_insert", "changes", "compact", "delete", "incremental", "insert", "read", "register", "upsert"]
 
 
 def register(spark: SparkSession, alias: str = "hudini") -> None:

@@ -134,6 +134,20 @@ def run(rows: DataFrame, tasks: Tasks) -> list[tuple[str, int, int, bytes]]:
     return [(row[0], row[1], row[2], bytes(row[3])) for row in result.collect()]
 
 
+def run_compaction(spark: SparkSession, tasks: list[bytes]) -> list[bytes]:
+    """Runs each task once, as far as may be in Spark partitions of their own: their statuses."""
+    rows = spark.createDataFrame([(n, bytearray(task)) for n, task in enumerate(tasks)], "number int, task binary")
+    spread = rows.repartitionByRange(max(len(tasks), 1), "number").select("task")
+    return [bytes(row[0]) for row in spread.mapInArrow(_run_compaction, "status binary").collect()]
+
+
+def _run_compaction(batches: Batches) -> Batches:
+    for batch in batches:
+        for task in batch.column(0):
+            status = pa.array([_core.run_compaction_task(task.as_py())], batch.schema.field(0).type)
+            yield pa.RecordBatch.from_arrays([status], names=["status"])
+
+
 def _text_type(spark: SparkSession) -> pa.DataType:
     large = spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
     return pa.large_string() if large else pa.string()

@@ -12,19 +12,21 @@ Nothing on the driver grows with the number of rows. The storage must be reachab
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import hudini
 from hudini import _core
 from hudini._arguments import metadata_text, options_text, refuse
 from hudini.actions import CommitResult
-from hudini.errors import CommitConflict, HudiniError, restored
+from hudini.errors import CommitConflict, HudiniError
 from hudini.spark import frames
 from hudini.spark.batches import arrow_schema
+from hudini.spark.compaction import after_write
+from hudini.spark.errors import typed_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,7 +40,6 @@ _CREATE_ARGUMENTS = set(inspect.signature(hudini.create).parameters) - {
     "exist_ok",
     "threads",
 }
-_WORKERS_PYTHON = "set PYSPARK_PYTHON to the Python that hudini is installed in before Spark starts"
 
 
 def upsert(df: DataFrame, path: str, options: Options | None = None, **more: Any) -> CommitResult:
@@ -104,7 +105,7 @@ class _Write:
         try:
             for attempt in itertools.count():
                 try:
-                    return CommitResult.from_core(self.attempt() | {"retries": attempt})
+                    return self.followed_up(CommitResult.from_core(self.attempt() | {"retries": attempt}))
                 except CommitConflict:
                     if attempt >= self.retries:
                         raise
@@ -113,12 +114,17 @@ class _Write:
             if self.rows is not None:
                 self.rows.unpersist()
 
+    def followed_up(self, result: CommitResult) -> CommitResult:
+        if not result:
+            return result
+        return replace(result, warnings=after_write(self.df.sparkSession, self.table, self.options))
+
     def attempt(self) -> dict[str, Any]:
         schema = arrow_schema(self.df.schema)
         action = self.table.begin(self.operation, schema, self.options, self.metadata, None)
         self.retries = action.conflict_retries
         try:
-            with _typed_errors():
+            with typed_errors():
                 rows = self.locate(action.locator())
                 profile = frames.profile(rows)
                 tasks = {(partition, slot): task for partition, slot, task in action.place(profile)}
@@ -158,15 +164,3 @@ def _abort(action: _core.Action, error: BaseException) -> None:
     except HudiniError as failed:
         if hasattr(error, "add_note"):
             error.add_note(f"taking back instant {action.instant} failed as well: {failed}")
-
-
-@contextlib.contextmanager
-def _typed_errors() -> Iterator[None]:
-    """A worker's error reaches the driver as text inside one of Spark's errors; callers get its class back."""
-    try:
-        with restored():
-            yield
-    except Exception as error:
-        if "No module named 'hudini'" not in str(error):
-            raise
-        raise HudiniError("Spark's workers run a Python without hudini", hint=_WORKERS_PYTHON) from error

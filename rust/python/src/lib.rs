@@ -4,6 +4,7 @@
 
 mod action;
 mod arrow;
+mod compaction;
 mod errors;
 mod inspect;
 mod merger;
@@ -23,6 +24,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<table::Table>()?;
     m.add_class::<scan::Scan>()?;
     m.add_class::<action::Action>()?;
+    m.add_class::<compaction::Compactions>()?;
     m.add_function(wrap_pyfunction!(table::is_table, m)?)?;
     m.add_function(wrap_pyfunction!(scan::split_schema, m)?)?;
     m.add_function(wrap_pyfunction!(scan::read_split, m)?)?;
@@ -38,5 +40,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(merger::register_merger, m)?)?;
     m.add_function(wrap_pyfunction!(action::locate, m)?)?;
     m.add_function(wrap_pyfunction!(action::run_task, m)?)?;
+    m.add_function(wrap_pyfunction!(compaction::run_compaction_task, m)?)?;
     Ok(())
 }

@@ -9,6 +9,7 @@ use hudini_table::inspect;
 use hudini_table::metadata;
 use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{self, Images, ScanRequest, Window};
+use hudini_table::service;
 use hudini_table::verify::verify;
 use hudini_table::write::{self, WriteRequest};
 use hudini_table::{Error, ErrorKind, Listed, Location, options};
@@ -17,6 +18,7 @@ use pyo3::types::PyDict;
 
 use crate::action::Action;
 use crate::arrow::{Schema, Stream, rows_of, schema_of};
+use crate::compaction::{self, Compactions};
 use crate::errors::{released, to_python};
 use crate::scan::Scan;
 use crate::values::{self, Map};
@@ -243,6 +245,34 @@ impl Table {
             write::write(&self.inner, &schema, values::rows(reader), &request)
         })?;
         values::commit_result(py, &result)
+    }
+
+    fn compact<'py>(
+        &self,
+        py: Python<'py>,
+        schedule: bool,
+        execute: bool,
+        filter: Option<String>,
+        options: Map,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let result =
+            released(py, || service::compact(&self.inner, compaction::request(schedule, execute, filter, options)?))?;
+        values::commit_result(py, &result)
+    }
+
+    fn compactions(
+        &self,
+        py: Python<'_>,
+        schedule: bool,
+        execute: bool,
+        filter: Option<String>,
+        options: Map,
+    ) -> PyResult<Compactions> {
+        released(py, || Ok(Compactions::asked(&self.inner, compaction::request(schedule, execute, filter, options)?)))
+    }
+
+    fn compactions_after_write(&self, py: Python<'_>, options: Map) -> PyResult<Compactions> {
+        released(py, || Compactions::after_write(&self.inner, options))
     }
 
     fn begin(

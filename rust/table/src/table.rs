@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{self, NewTable, TableConfig};
 use crate::context::{Context, SystemIds};
 use crate::options::Options;
+use crate::site::Site;
 use crate::storage::{self, Storage};
 use crate::timeline::{self, Snapshot, Timeline, Until};
 use crate::{Error, ErrorKind, Result};
@@ -87,6 +88,11 @@ impl Table {
         let table = Self { location, storage, context, options };
         table.config()?;
         Ok(table)
+    }
+
+    /// Where its actions take place, with the options of one of them.
+    pub(crate) fn site<'s>(&'s self, options: &'s Options) -> Site<'s> {
+        Site { storage: &self.storage, context: &self.context, options }
     }
 
     /// The table's properties as they stand now.

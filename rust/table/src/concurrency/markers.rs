@@ -1,6 +1,9 @@
 //! Markers: before a data file exists, its name stands under `.hoodie/.temp/<instant>/`. A rollback deletes what is named
 //! there and nothing else; a file without a marker would outlive its failed write, and one day count as data.
 
+use std::collections::BTreeSet;
+
+use hudini_format::action::WriteStat;
 use hudini_format::name::MarkerName;
 
 use crate::storage::{Entry, Put, Storage};
@@ -40,6 +43,12 @@ pub fn create(storage: &dyn Storage, time: &str, partition: &str, file: &str, ki
     }
 }
 
+/// Whether the marker of a file is there.
+pub fn is_marked(storage: &dyn Storage, time: &str, partition: &str, file: &str, kind: MarkerKind) -> Result<bool> {
+    let marker = MarkerName { partition: partition.to_owned(), file: file.to_owned(), kind };
+    Ok(storage.head(&format!("{}/{marker}", dir(time)))?.is_some())
+}
+
 /// All files that the write has begun.
 pub fn list(storage: &dyn Storage, time: &str) -> Result<Vec<Marked>> {
     let root = dir(time);
@@ -71,6 +80,19 @@ fn parse(name: &str, path: &str) -> Result<Marked> {
     let marker = MarkerName::parse(name);
     let marker = marker.ok_or_else(|| Error::corrupt(format!("'{name}' is not a marker")).at_path(path))?;
     Ok(Marked { partition: marker.partition, file: marker.file })
+}
+
+/// Removes files of attempts that were lost: marked, and in nobody's result.
+pub fn remove_lost_files(storage: &dyn Storage, time: &str, stats: &[WriteStat]) -> Result<()> {
+    let kept: BTreeSet<&str> = stats.iter().filter_map(|s| s.path.as_deref()).collect();
+    for marked in list(storage, time)? {
+        let path = marked.path();
+        if !kept.contains(path.as_str()) {
+            storage.discard_unfinished(&path)?;
+            storage.delete(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes the markers of a write that has completed or was rolled back.

@@ -52,6 +52,8 @@ pub(super) struct RowReader<'a, T> {
     /// Under which names the block before has the columns, by its instant.
     names: Option<(String, Mapping)>,
     at_hand: Option<AtHand>,
+    /// Rows of the block being read, so far.
+    rows: u64,
     taker: &'a mut T,
 }
 
@@ -77,18 +79,21 @@ impl<'a, T: Taker> RowReader<'a, T> {
         rule: &'a MergeRule,
         taker: &'a mut T,
     ) -> Self {
-        Self { storage, snapshot, schema, rule, parsed: None, names: None, at_hand: None, taker }
+        Self { storage, snapshot, schema, rule, parsed: None, names: None, at_hand: None, rows: 0, taker }
     }
 
-    pub(super) fn read(&mut self, file: &mut LogFile<'_>, located: &Located) -> Result<()> {
+    /// Answers how many rows the block has.
+    pub(super) fn read(&mut self, file: &mut LogFile<'_>, located: &Located) -> Result<u64> {
         self.at_hand = None;
+        self.rows = 0;
         let mut read = file.read_block(located.offset, self);
         if read.is_ok()
             && let Some(block @ AtHand { kind: BlockKind::ParquetData, .. }) = self.at_hand.take()
         {
             read = self.read_parquet(file.path(), block);
         }
-        read.map_err(|e| e.at_path(file.path()).at_offset(located.offset))
+        read.map_err(|e| e.at_path(file.path()).at_offset(located.offset))?;
+        Ok(self.rows)
     }
 
     /// Only the columns that are wanted are fetched.
@@ -97,7 +102,9 @@ impl<'a, T: Taker> RowReader<'a, T> {
         let names = self.names.as_ref().map_or(&by_name, |(_, names)| names);
         let columns = if block.present.is_some() { &nullable(self.schema) } else { self.schema };
         for batch in base_file::read_part(self.storage, path, block.content, columns, names, BATCH_ROWS)? {
-            self.taker.rows(batch?, block.positions.as_mut(), block.present.as_deref())?;
+            let batch = batch?;
+            self.rows += batch.num_rows() as u64;
+            self.taker.rows(batch, block.positions.as_mut(), block.present.as_deref())?;
         }
         Ok(())
     }
@@ -105,8 +112,9 @@ impl<'a, T: Taker> RowReader<'a, T> {
     fn read_hfile(&mut self, content: &[u8]) -> Result<()> {
         let (Some((_, writer)), Some(block)) = (&self.parsed, &mut self.at_hand) else { return Err(no_schema()) };
         let AtHand { columns, renaming, positions, present, .. } = block;
-        let taker = &mut self.taker;
+        let (taker, count) = (&mut self.taker, &mut self.rows);
         hfile_block::read(content, block.content.start, writer, columns, BATCH_ROWS, |rows| {
+            *count += rows.num_rows() as u64;
             taker.rows(renamed(renaming.as_ref(), rows)?, positions.as_mut(), present.as_deref())
         })
     }
@@ -152,6 +160,7 @@ impl<T: Taker> Visitor for RowReader<'_, T> {
         let Some(block) = &mut self.at_hand else { return Ok(()) };
         match part {
             Part::Rows(rows) => {
+                self.rows += rows.num_rows() as u64;
                 let rows = renamed(block.renaming.as_ref(), rows)?;
                 self.taker.rows(rows, block.positions.as_mut(), block.present.as_deref())
             }

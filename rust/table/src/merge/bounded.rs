@@ -34,7 +34,7 @@ impl Memory {
 
 /// The merged rows of a slice. `base` opens its base file, in these columns.
 pub(crate) fn merged(
-    mut logs: SliceLogs<'_>,
+    logs: &mut SliceLogs<'_>,
     columns: &SchemaRef,
     base: impl Fn(&SchemaRef) -> Result<Batches>,
     batch_size: usize,

@@ -25,6 +25,8 @@ pub struct LogStats {
     /// By the names of their kinds.
     pub blocks: BTreeMap<&'static str, u64>,
     pub corrupt: u64,
+    /// Rows of the blocks that count, once they were read.
+    pub rows: u64,
 }
 
 /// The logs of a slice, of which it is known which blocks count.
@@ -96,6 +98,7 @@ impl<'s> SliceLogs<'s> {
     }
 
     pub(super) fn read(&mut self, schema: &SchemaRef, taker: &mut impl Taker) -> Result<()> {
+        self.stats.rows = 0;
         let mut rows = RowReader::new(self.storage, self.snapshot, schema, self.rule, taker);
         let mut at = None;
         for block in &self.blocks {
@@ -106,7 +109,7 @@ impl<'s> SliceLogs<'s> {
             }
             at = Some(block.file);
             if let Some(file) = self.files.get_mut(block.file) {
-                rows.read(file, block)?;
+                self.stats.rows += rows.read(file, block)?;
             }
         }
         if let Some(last) = at.and_then(|at: usize| self.files.get_mut(at)) {
@@ -120,7 +123,7 @@ impl<'s> SliceLogs<'s> {
     }
 
     /// Of all blocks that count, as they are stored.
-    pub(super) fn content_bytes(&self) -> u64 {
+    pub(crate) fn content_bytes(&self) -> u64 {
         self.blocks.iter().map(|block| block.content_bytes).sum()
     }
 }

@@ -4,8 +4,8 @@ use hudini_format::key::Generator;
 
 use super::opt::{Honoured, Opt};
 use super::values::{
-    self, BOOLEAN, BucketEngine, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, MergeType, Operation,
-    QueryType, TableType, Unsupported,
+    self, BOOLEAN, BucketEngine, Codec, CompactionStrategy, CompactionTrigger, ConcurrencyMode, IndexType,
+    LogBlockFormat, MergeMode, MergeType, Operation, QueryType, TableType, Unsupported,
 };
 
 const FIELDS: &str = "field names, between commas";
@@ -173,6 +173,52 @@ options! {
     default "2";
     values "a whole number from 1 on", values::at_least::<1, u32>;
     help "How many intervals a writer may be silent before its unfinished write is rolled back.";
+
+    // Compaction.
+    COMPACT_INLINE: bool = "hoodie.compact.inline";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether a write to a merge-on-read table is followed by what is planned of compactions, and by a new one if it is due.";
+
+    COMPACT_SCHEDULE_INLINE: bool = "hoodie.compact.schedule.inline";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether a write to a merge-on-read table plans a compaction if it is due and none is planned, for somebody else to run.";
+
+    COMPACT_TRIGGER: CompactionTrigger = "hoodie.compact.inline.trigger.strategy";
+    default "NUM_COMMITS";
+    values CompactionTrigger::VALUES, CompactionTrigger::parse;
+    help "When a compaction after a write is due. One that is asked for by name always is.";
+
+    COMPACT_MAX_COMMITS: u32 = "hoodie.compact.inline.max.delta.commits";
+    default "5";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "How many delta commits make a compaction due.";
+
+    COMPACT_MAX_SECONDS: u32 = "hoodie.compact.inline.max.delta.seconds";
+    default "3600";
+    values "seconds", values::at_least::<0, u32>;
+    help "How long after the last compaction the next one is due, where the trigger asks for the time.";
+
+    COMPACTION_STRATEGY: CompactionStrategy = "hoodie.compaction.strategy";
+    default "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy";
+    values CompactionStrategy::VALUES, values::compaction_strategy;
+    help "Which file groups a compaction takes: those with the largest logs, with the most logs, or as they come, each up to a bound on reading and writing; or all.";
+
+    COMPACTION_TARGET_IO: u64 = "hoodie.compaction.target.io";
+    default "512000";
+    values "megabytes", values::at_least::<0, u64>;
+    help "The bound: once a compaction reads and writes so much, no file group is added to it.";
+
+    COMPACTION_LOG_BYTES: u64 = "hoodie.compaction.logfile.size.threshold";
+    default "0";
+    values "bytes", values::at_least::<0, u64>;
+    help "File groups with less in their logs are left out, where the largest logs come first.";
+
+    COMPACTION_LOG_FILES: u64 = "hoodie.compaction.logfile.num.threshold";
+    default "0";
+    values "a number of files", values::at_least::<0, u64>;
+    help "File groups with fewer logs are left out, where the most logs come first.";
 
     // Reading.
     QUERY_TYPE: QueryType = "hoodie.datasource.query.type" | "hoodie.datasource.view.type";

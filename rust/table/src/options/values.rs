@@ -218,6 +218,44 @@ words! {
 }
 
 words! {
+    /// When enough was logged for a compaction after a write.
+    CompactionTrigger {
+        /// After so many delta commits since the last compaction completed.
+        Commits = "NUM_COMMITS",
+        /// After so many delta commits since the last compaction was planned.
+        CommitsAfterLastRequest = "NUM_COMMITS_AFTER_LAST_REQUEST",
+        /// After so many seconds since the last compaction.
+        Time = "TIME_ELAPSED",
+        /// After both.
+        CommitsAndTime = "NUM_AND_TIME",
+        /// After either.
+        CommitsOrTime = "NUM_OR_TIME",
+    }
+    not_done: []
+}
+
+words! {
+    /// Which slices a compaction takes first, and how many.
+    CompactionStrategy {
+        /// Those with the largest logs first, within a bound on what is read and written.
+        LogFileSize = "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy",
+        /// Those with the most logs first, within the bound.
+        LogFileNumber = "org.apache.hudi.table.action.compact.strategy.LogFileNumBasedCompactionStrategy",
+        /// As they come, within the bound.
+        BoundedIo = "org.apache.hudi.table.action.compact.strategy.BoundedIOCompactionStrategy",
+        /// All.
+        Unbounded = "org.apache.hudi.table.action.compact.strategy.UnBoundedCompactionStrategy",
+    }
+    not_done: [
+        "org.apache.hudi.table.action.compact.strategy.DayBasedCompactionStrategy",
+        "org.apache.hudi.table.action.compact.strategy.BoundedPartitionAwareCompactionStrategy",
+        "org.apache.hudi.table.action.compact.strategy.UnBoundedPartitionAwareCompactionStrategy",
+        "org.apache.hudi.table.action.compact.strategy.PartitionRegexBasedCompactionStrategy",
+        "org.apache.hudi.table.action.compact.strategy.CompositeCompactionStrategy"
+    ]
+}
+
+words! {
     /// What becomes of options that hudini refuses although they change no row.
     Unsupported {
         /// They are an error.
@@ -226,6 +264,12 @@ words! {
         Warn = "warn",
     }
     not_done: []
+}
+
+/// A strategy of Apache Hudi; any other class is somebody's code.
+pub(super) fn compaction_strategy(raw: &str) -> Result<CompactionStrategy, Refusal> {
+    let known = CompactionStrategy::parse(raw);
+    known.map_err(|refusal| if raw.contains('.') { not_done(raw, CompactionStrategy::VALUES) } else { refusal })
 }
 
 fn not_done(raw: &str, values: &str) -> Refusal {

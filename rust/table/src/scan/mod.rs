@@ -39,6 +39,7 @@ use split::Reading;
 
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
+pub(crate) use prune::PartitionFilter;
 pub use prune::{Evidence, Pruned};
 pub use ran::Ran;
 pub(crate) use skip::{Of, believes_bounds, in_every_file, secondary_column, texts};

@@ -14,11 +14,12 @@ use hudini_format::key::{DEFAULT_PARTITION, Generator, KeyConfig};
 use hudini_format::schema::meta;
 
 use super::shape::RowShape;
-use crate::Result;
 use crate::config::TableConfig;
 use crate::filter::{ColumnStats, Predicate, Stats, exact_date};
 use crate::storage::Storage;
+use crate::timeline::Snapshot;
 use crate::view::FileSlice;
+use crate::{Error, Result};
 
 /// Keys that are looked up one by one; of more, hardly a bucket or a file would be left out.
 pub(super) const MOST_KEYS: usize = 1024;
@@ -73,6 +74,27 @@ impl Pruned {
     }
 }
 
+/// A condition on partition columns alone, asked of partition paths. When in doubt, a partition is wanted.
+#[derive(Debug)]
+pub(crate) struct PartitionFilter(Choice);
+
+impl PartitionFilter {
+    pub(crate) fn new(config: &TableConfig, snapshot: &Snapshot, filter: &str) -> Result<Self> {
+        let shape = RowShape::of(config)?;
+        let columns = shape.shown(snapshot, false)?;
+        let predicate = Predicate::new(filter, &columns)?;
+        if let Some(other) = predicate.columns().iter().find(|name| !config.partition_by.contains(name)) {
+            return Err(Error::option(format!("'{other}' is no partition column"))
+                .with_hint("whole partitions are chosen here, not rows"));
+        }
+        Ok(Self(Choice::of_paths(config, &shape, &columns, Some(predicate))))
+    }
+
+    pub(crate) fn wants(&self, path: &str) -> bool {
+        self.0.may_hold(path)
+    }
+}
+
 /// What a filter wants of a table.
 #[derive(Debug)]
 pub(super) struct Choice {
@@ -102,34 +124,45 @@ impl Choice {
         filter: Option<&str>,
     ) -> Result<Self> {
         let predicate = filter.map(|filter| Predicate::new(filter, columns)).transpose()?;
+        let mut choice = Self::of_paths(config, shape, columns, predicate);
+        if let (Some(predicate), Some(keys)) = (&choice.predicate, &choice.paths) {
+            choice.buckets = wanted_buckets(storage, config, predicate, keys, columns)?;
+        }
+        Ok(choice)
+    }
+
+    /// By paths alone.
+    fn of_paths(config: &TableConfig, shape: &RowShape, columns: &Schema, predicate: Option<Predicate>) -> Self {
         // A table whose paths are made in an unknown way is read as a whole.
         let paths = KeyConfig::from_properties(&config.properties).ok().filter(|_| predicate.is_some());
-        let buckets = match (&predicate, &paths) {
-            (Some(predicate), Some(keys)) => wanted_buckets(storage, config, predicate, keys, columns)?,
-            _ => None,
-        };
         // What is shown may come from the files, which folders only sort.
         let fields = paths.iter().flat_map(|paths| &paths.partition_fields);
         let fields = fields.filter(|field| shape.folders_say(&field.name));
         let kind = |name: &String| Some((name.clone(), columns.field_with_name(name).ok()?.data_type().clone()));
         let kinds = fields.filter_map(|field| kind(&field.name)).collect();
-        Ok(Self { predicate, paths, kinds, buckets, last: None, dropped: BTreeSet::new(), slices: 0 })
+        Self { predicate, paths, kinds, buckets: None, last: None, dropped: BTreeSet::new(), slices: 0 }
     }
 
     /// Whether rows of the partition can match.
     pub(super) fn wants_partition(&mut self, path: &str) -> bool {
-        let Some(predicate) = &self.predicate else { return true };
+        if self.predicate.is_none() {
+            return true;
+        }
         if let Some((last, wanted)) = &self.last
             && last == path
         {
             return *wanted;
         }
-        let wanted = predicate.may_match(&self.of_path(path));
+        let wanted = self.may_hold(path);
         if !wanted {
             self.dropped.insert(path.to_owned());
         }
         self.last = Some((path.to_owned(), wanted));
         wanted
+    }
+
+    fn may_hold(&self, path: &str) -> bool {
+        self.predicate.as_ref().is_none_or(|predicate| predicate.may_match(&self.of_path(path)))
     }
 
     /// Whether the slice can hold rows that match, by its partition and its bucket.

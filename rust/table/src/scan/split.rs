@@ -233,7 +233,7 @@ impl RowSplit {
             let rows = logs.unmerged(&columns, memory.bytes)?;
             return Ok(Box::new(base(&columns)?.chain(rows.into_iter().map(Ok))));
         }
-        let merged = merge::merged(logs, &columns, base, batch_size, &memory)?;
+        let merged = merge::merged(&mut logs, &columns, base, batch_size, &memory)?;
         Ok(Box::new(merged.map(|merged| Ok(merged?.rows))))
     }
 }

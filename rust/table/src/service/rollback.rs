@@ -52,7 +52,8 @@ fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Ti
     Ok(())
 }
 
-/// Rolls back one pending write. Callers hold the table's lock and know that the writer is dead, or are the writer.
+/// Rolls back one pending write, or what was done of a service's plan. Callers hold the table's lock and know that the
+/// writer is dead, or are the writer.
 pub fn rollback(site: Site<'_>, config: &TableConfig, victim: &str) -> Result<()> {
     let storage = site.store();
     let _life = concurrency::stand_in(storage, victim)?;
@@ -94,8 +95,10 @@ fn resume(site: Site<'_>, config: &TableConfig, pending: &Instant) -> Result<()>
     let victim = victim.ok_or_else(|| {
         Error::corrupt("a rollback plan that does not say what to roll back").at_instant(&pending.requested)
     })?;
-    // Apache Hudi repeats a compaction or clustering by rolling back its files and keeping its plan: its own business.
-    if Action::parse(&victim.action).is_some_and(Action::is_service_plan) {
+    // Apache Hudi repeats a compaction or clustering by rolling back its files and keeping its plan: its own business. Of
+    // ours, a life is left.
+    let is_plan = Action::parse(&victim.action).is_some_and(Action::is_service_plan);
+    if is_plan && !concurrency::lives(storage)?.contains(&victim.commit_time) {
         return Ok(());
     }
     if found.find(&victim.commit_time).is_some_and(Instant::is_completed) {
@@ -145,7 +148,9 @@ fn execute(site: Site<'_>, config: &TableConfig, time: &str, victim: &str, actio
     // Before the victim leaves the timeline: until then nobody believes what the metadata table says of it.
     keep::take_back(site, &TableConfig::load(storage)?, time, victim)?;
     let found = Timeline::load(storage, config)?;
-    if let Some(instant) = found.find(victim).filter(|i| !i.is_completed()) {
+    let pending = found.find(victim).filter(|i| !i.is_completed());
+    let plan = pending.filter(|i| i.action.is_service_plan());
+    if let Some(instant) = pending.filter(|i| !i.action.is_service_plan()) {
         timeline::remove_pending(storage, config, instant)?;
     }
     let metadata = RollbackMetadata {
@@ -163,6 +168,10 @@ fn execute(site: Site<'_>, config: &TableConfig, time: &str, victim: &str, actio
         ..RollbackMetadata::default()
     };
     publish::complete(site, config, &found, (time, Action::Rollback), &metadata.encode()?, None)?;
+    // As long as its rollback is pending, nobody may take a plan up again: the files of that attempt would be deleted too.
+    if let Some(instant) = plan {
+        timeline::back_to_requested(storage, config, instant)?;
+    }
     forget(storage, victim)
 }
 
@@ -205,7 +214,12 @@ fn below_root<'a>(root: &str, path: &'a str) -> Option<&'a str> {
 
 /// Whether a rollback names this write: begun by somebody who took the writer for dead, and perhaps still under way.
 pub fn is_rolled_back(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<bool> {
-    for instant in found.instants.iter().filter(|i| i.action == Action::Rollback && i.requested.as_str() > time) {
+    is_rolled_back_after(storage, found, time, time)
+}
+
+/// The same of a plan that was taken up at the time `since`, perhaps not for the first time.
+pub(super) fn is_rolled_back_after(storage: &dyn Storage, found: &Timeline, time: &str, since: &str) -> Result<bool> {
+    for instant in found.instants.iter().filter(|i| i.action == Action::Rollback && i.requested.as_str() > since) {
         if !instant.files.iter().any(|file| file.ends_with(".requested")) {
             continue;
         }

@@ -25,7 +25,7 @@ pub use snapshot::{PendingCompaction, Snapshot, Until};
 pub(crate) use snapshot::{arrow_schema, whole_since};
 pub(crate) use times::time_after;
 pub use times::{completion_time, new_time};
-pub use transitions::{complete, inflight_exists, remove_pending, request, to_inflight};
+pub use transitions::{back_to_requested, complete, inflight_exists, remove_pending, request, to_inflight};
 
 /// One action, in the highest state that storage shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

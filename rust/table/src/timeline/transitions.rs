@@ -41,6 +41,12 @@ pub fn remove_pending(storage: &dyn Storage, config: &TableConfig, instant: &Ins
     instant.files.iter().rev().try_for_each(|file| storage.delete(&path(config, file)).map(drop))
 }
 
+/// Takes what was done of a plan off the timeline; the plan stays.
+pub fn back_to_requested(storage: &dyn Storage, config: &TableConfig, instant: &Instant) -> Result<()> {
+    let inflight = InstantFile::inflight(&instant.requested, instant.action);
+    storage.delete(&path(config, &inflight)).map(drop)
+}
+
 fn path(config: &TableConfig, file: &str) -> String {
     format!("{}/{file}", config.timeline_dir())
 }

@@ -76,7 +76,7 @@ impl Action {
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
-        let site = Site { storage: &table.storage, context: &table.context, options: &options };
+        let site = table.site(&options);
         service::recover(site, &config)?;
         let config = table.config()?;
         keep::check(site, &config)?;
@@ -136,8 +136,7 @@ impl Action {
     }
 
     fn site(&self) -> Site<'_> {
-        let Self { table, request, .. } = self;
-        Site { storage: &table.storage, context: &table.context, options: &request.options }
+        self.table.site(&self.request.options)
     }
 
     pub(super) fn storage(&self) -> &dyn Storage {
@@ -272,8 +271,7 @@ impl Action {
         if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
             let Self { heart, table, request, config, time, .. } = self;
             drop(heart);
-            let site = Site { storage: &table.storage, context: &table.context, options: &request.options };
-            return service::rollback(site, &config, &time);
+            return service::rollback(table.site(&request.options), &config, &time);
         }
         if let Some(instant) = instant {
             timeline::remove_pending(self.storage(), &self.config, instant)?;
@@ -340,8 +338,8 @@ impl Action {
             &self.touched,
             &self.founded,
         )?;
-        self.check_schema(&config, &found)?;
-        self.remove_lost_files(stats)?;
+        check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
+        concurrency::remove_lost_files(storage, &self.time, stats)?;
         let metadata = self.metadata(stats);
         service::publish(self.site(), &config, &found, (&self.time, self.kind), service::Done::Wrote(&metadata, ranges))
     }
@@ -356,49 +354,12 @@ impl Action {
             .with_hint("the process was paused for longer than its heartbeat allows; write again"))
     }
 
-    fn check_schema(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
-        let now = Snapshot::pin(self.storage(), config, found, Until::Now)?;
-        refuse_column_ids(&now)?;
-        let now = now.schema;
-        if now == self.snapshot.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(&self.columns)
-        {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::CommitConflict, "another writer changed the table's schema first")
-            .at_instant(&self.time))
-    }
-
-    /// Files of attempts that were lost: marked, and in nobody's result.
-    fn remove_lost_files(&self, stats: &[WriteStat]) -> Result<()> {
-        let kept: BTreeSet<&str> = stats.iter().filter_map(|s| s.path.as_deref()).collect();
-        for marked in concurrency::list_markers(self.storage(), &self.time)? {
-            let path = marked.path();
-            if !kept.contains(path.as_str()) {
-                self.storage().discard_unfinished(&path)?;
-                self.storage().delete(&path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The table's schema as the last commit stated it: its docs and defaults are not ours to lose. Some of Apache Hudi's
-    /// commits state the meta columns too, which no other commit must.
-    fn stated_schema(&self) -> &str {
-        let stated = self.snapshot.schema.as_deref().filter(|text| !text.contains(meta::COMMIT_TIME));
-        stated.unwrap_or(&self.schema)
-    }
-
     fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
-        let mut by_partition: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
-        for stat in stats {
-            let partition = stat.partition_path.clone().unwrap_or_default();
-            by_partition.entry(partition).or_default().push(stat.clone());
-        }
         let mut extra = self.request.metadata.clone();
         extra.extend(self.request.options.commit_metadata().iter().map(|(k, v)| (k.clone(), v.clone())));
-        extra.insert(SCHEMA_KEY.to_owned(), self.stated_schema().to_owned());
+        extra.insert(SCHEMA_KEY.to_owned(), stated_schema(&self.snapshot, &self.schema).to_owned());
         CommitMetadata {
-            partition_to_write_stats: Some(by_partition),
+            partition_to_write_stats: Some(by_partition(stats)),
             compacted: Some(false),
             extra_metadata: Some(extra),
             operation_type: Some(self.operation_type().to_owned()),
@@ -407,33 +368,24 @@ impl Action {
     }
 
     fn result(&self, stats: &[WriteStat], completed: String) -> CommitResult {
-        let sum = |of: fn(&WriteStat) -> Option<i64>| {
-            stats.iter().map(|s| u64::try_from(of(s).unwrap_or(0)).unwrap_or(0)).sum()
-        };
         CommitResult {
             instant: Some(self.time.clone()),
             completed: Some(completed),
             action: Some(self.kind.name()),
             operation: self.request.operation.word(),
-            inserted: sum(|s| s.num_inserts),
-            updated: sum(|s| s.num_update_writes),
-            deleted: sum(|s| s.num_deletes),
-            files_added: stats.len() as u64,
-            files_removed: stats.iter().filter(|s| s.prev_base_file.is_some()).count() as u64,
-            bytes_written: sum(|s| s.file_size_in_bytes),
             seconds: (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0,
-            retries: 0,
+            ..CommitResult::of_stats(stats)
         }
     }
 }
 
-fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
+pub(crate) fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
     let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
     concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
 }
 
 /// Between the steps of a restore the table is in no state that a write could build upon.
-fn refuse_under_restore(found: &Timeline) -> Result<()> {
+pub(crate) fn refuse_under_restore(found: &Timeline) -> Result<()> {
     match found.pending().find(|i| i.action == instant::Action::Restore) {
         Some(restore) => Err(Error::unsupported("writing while a restore is pending")
             .at_instant(&restore.requested)
@@ -443,7 +395,7 @@ fn refuse_under_restore(found: &Timeline) -> Result<()> {
 }
 
 /// A commit that does not carry the ids along would make readers look for the columns by name again.
-fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
+pub(crate) fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
     match snapshot.evolution {
         Some(_) => Err(Error::unsupported("writing to a table whose columns have ids (schema-on-read)")),
         None => Ok(()),
@@ -451,9 +403,41 @@ fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// The table's schema, with the names that Apache Hudi gives to nested types.
-fn write_schema(config: &TableConfig, snapshot: &Snapshot) -> Result<String> {
+pub(crate) fn write_schema(config: &TableConfig, snapshot: &Snapshot) -> Result<String> {
     match &snapshot.schema {
         Some(text) => schema::avro_text(&arrow_schema(text)?, &config.name),
         None => Err(Error::unsupported("a table without any schema yet")),
     }
+}
+
+pub(crate) fn by_partition(stats: &[WriteStat]) -> BTreeMap<String, Vec<WriteStat>> {
+    let mut by_partition: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
+    for stat in stats {
+        let partition = stat.partition_path.clone().unwrap_or_default();
+        by_partition.entry(partition).or_default().push(stat.clone());
+    }
+    by_partition
+}
+
+/// Refuses to go on with columns that are not the table's any more.
+pub(crate) fn check_schema(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    found: &Timeline,
+    pinned: &Snapshot,
+    columns: &Schema,
+) -> Result<()> {
+    let now = Snapshot::pin(storage, config, found, Until::Now)?;
+    refuse_column_ids(&now)?;
+    let now = now.schema;
+    if now == pinned.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(columns) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::CommitConflict, "another writer changed the table's schema first"))
+}
+
+/// The table's schema as the last commit stated it, else as it is written: docs and defaults are not ours to lose. Some of
+/// Apache Hudi's commits state the meta columns too, which no other commit must.
+pub(crate) fn stated_schema<'a>(snapshot: &'a Snapshot, written: &'a str) -> &'a str {
+    snapshot.schema.as_deref().filter(|text| !text.contains(meta::COMMIT_TIME)).unwrap_or(written)
 }

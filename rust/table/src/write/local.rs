@@ -13,7 +13,8 @@ use super::place::{GroupProfile, PlacedTask};
 use super::request::{CommitResult, WriteRequest};
 use super::task::Status;
 use crate::context::pool::run_all;
-use crate::options;
+use crate::options::{self, Options};
+use crate::service::Round;
 use crate::table::Table;
 use crate::{Error, ErrorKind, Result};
 
@@ -52,10 +53,21 @@ pub fn write(
                 let took = u64::try_from(table.context.clock.monotonic_ms() - start).unwrap_or(0);
                 exclusive = attempt + 1 >= OPTIMISTIC_ATTEMPTS && took < patience;
             }
-            other => return other.map(|result| CommitResult { retries: attempt, ..result }),
+            other => {
+                let result = CommitResult { retries: attempt, ..other? };
+                return Ok(if result.instant.is_some() { followed_up(table, &options, result) } else { result });
+            }
         }
     }
     Err(Error::internal("a write neither succeeded nor failed"))
+}
+
+/// Does what is due after a commit. The commit stands whatever becomes of that, so a failure is a warning.
+fn followed_up(table: &Table, options: &Options, result: CommitResult) -> CommitResult {
+    match Round::after_write(table, options).and_then(Round::run) {
+        Ok(_) => result,
+        Err(e) => result.warned(&format!("the compaction after the write failed: {e}")),
+    }
 }
 
 fn write_once(

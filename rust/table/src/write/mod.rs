@@ -7,6 +7,7 @@ mod action;
 mod buckets;
 mod local;
 mod locate;
+mod output;
 mod place;
 mod rechunk;
 mod request;
@@ -14,8 +15,14 @@ mod rows;
 mod task;
 
 pub use action::Action;
+pub(crate) use action::{
+    by_partition, check_schema, lock, refuse_column_ids, refuse_under_restore, stated_schema, write_schema,
+};
 pub use local::write;
 pub use locate::{Locator, PARTITION_COLUMN, SLOT_COLUMN};
+pub(crate) use output::{Output, count, rows_at_most};
 pub use place::{GroupProfile, PlacedTask};
+pub(crate) use rechunk::Rechunk;
 pub use request::{CommitResult, WriteRequest};
+pub(crate) use task::BATCH_ROWS;
 pub use task::{Status, Task};

@@ -9,13 +9,13 @@ use arrow_select::coalesce::BatchCoalescer;
 use crate::Result;
 
 /// Batches of a fixed size, however the input was cut.
-pub(super) struct Rechunk<I> {
+pub(crate) struct Rechunk<I> {
     input: Option<I>,
     coalescer: BatchCoalescer,
 }
 
 impl<I> Rechunk<I> {
-    pub(super) fn new(input: I, schema: &SchemaRef, rows: usize) -> Self {
+    pub(crate) fn new(input: I, schema: &SchemaRef, rows: usize) -> Self {
         Self { input: Some(input), coalescer: BatchCoalescer::new(Arc::clone(schema), rows) }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hudini_format::action::WriteStat;
+
 use crate::options::{self, Operation, Options};
 use crate::{Error, Result};
 
@@ -33,6 +35,48 @@ pub struct CommitResult {
     pub bytes_written: u64,
     pub seconds: f64,
     pub retries: u32,
+    /// What went wrong after the commit, which stands.
+    pub warnings: Vec<String>,
+}
+
+impl CommitResult {
+    /// The counts of what was written.
+    pub(crate) fn of_stats(stats: &[WriteStat]) -> Self {
+        let sum = |of: fn(&WriteStat) -> Option<i64>| {
+            stats.iter().map(|s| u64::try_from(of(s).unwrap_or(0)).unwrap_or(0)).sum()
+        };
+        Self {
+            inserted: sum(|s| s.num_inserts),
+            updated: sum(|s| s.num_update_writes),
+            deleted: sum(|s| s.num_deletes),
+            files_added: stats.len() as u64,
+            files_removed: stats.iter().filter(|s| s.prev_base_file.is_some()).count() as u64,
+            bytes_written: sum(|s| s.file_size_in_bytes),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn warned(mut self, warning: &str) -> Self {
+        self.warnings.push(warning.to_owned());
+        self
+    }
+
+    /// This and a later one in one.
+    #[must_use]
+    pub fn and(self, later: Self) -> Self {
+        Self {
+            inserted: self.inserted + later.inserted,
+            updated: self.updated + later.updated,
+            deleted: self.deleted + later.deleted,
+            files_added: self.files_added + later.files_added,
+            files_removed: self.files_removed + later.files_removed,
+            bytes_written: self.bytes_written + later.bytes_written,
+            seconds: self.seconds + later.seconds,
+            retries: self.retries + later.retries,
+            warnings: self.warnings.into_iter().chain(later.warnings).collect(),
+            ..later
+        }
+    }
 }
 
 /// Metadata keys by which commits state the table's schema.

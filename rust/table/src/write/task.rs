@@ -2,38 +2,37 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
-use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
-use hudini_format::instant::{InstantFile, State};
+use hudini_format::action::{RuntimeStats, WriteStat};
 use hudini_format::key::KeyConfig;
 use hudini_format::log::{DeleteRecord, OrderingValue};
 use hudini_format::name::{BaseFileName, FIRST_LOG_VERSION, LogFileName, write_token};
-use hudini_format::properties::{PartitionMetadata, java_date};
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
 use super::locate::Locator;
+use super::output::{self, Output, count};
 use super::rechunk::Rechunk;
 use super::rows::{self, Stamp, with_column, with_sequence_numbers};
-use crate::base_file::{self, BaseFileWriter, WriteOptions, WrittenFile};
+use crate::base_file::{self, WriteOptions, WrittenFile};
 use crate::bytes_form::BytesForm;
-use crate::concurrency::{self, MarkerKind};
+use crate::concurrency::MarkerKind;
 use crate::context::Context;
 use crate::log_file::{LogWriter, WrittenLog};
 use crate::merge::{self, Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
-use crate::metadata::ranges::{self, ColumnRange, Ranges};
+use crate::metadata::ranges::{ColumnRange, Ranges};
 use crate::options::Operation;
-use crate::storage::{Put, Storage};
+use crate::storage::Storage;
 use crate::table::Location;
 use crate::timeline::arrow_schema;
-use crate::view::{FileSlice, PARTITION_FILE, in_partition};
-use crate::{Error, ErrorKind, Result};
+use crate::view::{FileSlice, in_partition};
+use crate::{Error, Result};
 
 /// Rows in one batch while a file is written; fixed, so that the bytes do not depend on how the input was cut.
-const BATCH_ROWS: usize = 8192;
+pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// What a task writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,36 +266,40 @@ impl Run<'_> {
         let task = self.task;
         let has_base = task.slice.as_ref().is_some_and(|s| s.base.is_some());
         let kind = if has_base { MarkerKind::Merge } else { MarkerKind::Create };
-        self.prepare_file(name, kind)?;
-        let path = in_partition(&task.partition, name);
         let expected = task.expected_rows + self.base_row_estimate();
-        let mut writer =
-            BaseFileWriter::new(self.storage.as_ref(), &path, schema, &task.table, &task.options, expected)?;
-        let mut ranges = Ranges::new(schema, &task.indexed)?;
         let mut row = 0;
-        for merged in merged {
+        let rows = merged.map(|merged| {
             let Merged { rows, changed } = merged?;
             let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.bucket, row)?;
-            let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
             row += rows.num_rows() as u64;
-            let stamped = with_column(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, meta::FILE_NAME, names)?;
-            ranges.add(&stamped)?;
-            writer.write(&stamped)?;
-        }
-        let written = writer.finish(|| self.check_still_wanted())?;
-        let ranges = ranges::with_bytes(ranges.finish(), &written.column_bytes);
-        Ok((written, ranges))
+            with_column(&rows, meta::COMMIT_SEQNO, numbers)
+        });
+        self.output().write_base(name, kind, schema, expected, rows)
     }
 
-    /// Only sizes the bloom filter. A row of a base file takes some bytes at least.
+    fn output(&self) -> Output<'_> {
+        let task = self.task;
+        Output {
+            storage: self.storage.as_ref(),
+            context: self.context,
+            table: &task.table,
+            instant: &task.instant,
+            inflight: &task.inflight,
+            partition: &task.partition,
+            file_id: &task.file_id,
+            options: &task.options,
+            indexed: &task.indexed,
+        }
+    }
+
     fn base_row_estimate(&self) -> u64 {
-        const FEWEST_BYTES: u64 = 20;
-        self.task.slice.as_ref().and_then(|s| s.base.as_ref()).map_or(0, |base| base.size / FEWEST_BYTES)
+        self.task.slice.as_ref().and_then(|s| s.base.as_ref()).map_or(0, output::rows_at_most)
     }
 
     fn write_log(&self, name: &str, changes: &Deltas) -> Result<Told> {
         let task = self.task;
-        self.prepare_file(name, MarkerKind::Create)?;
+        let output = self.output();
+        output.prepare_file(name, MarkerKind::Create)?;
         let picks = changes.rows();
         let sources: Vec<&RecordBatch> = changes.batches().iter().collect();
         let mut row = 1;
@@ -320,64 +323,14 @@ impl Run<'_> {
             log.write_rows(&batch)?;
         }
         log.write_deletes(&deletes.collect::<Result<Vec<_>>>()?)?;
-        let written = log.finish(|| self.check_still_wanted())?;
+        let written = log.finish(|| output.check_still_wanted())?;
         Ok((self.log_stat(name, &written), ranges.finish()))
     }
 
-    /// Everything that must be there before the data file: the partition's own file, then the marker.
-    fn prepare_file(&self, name: &str, kind: MarkerKind) -> Result<()> {
-        let task = self.task;
-        let now = self.context.clock.now_ms();
-        let partition = PartitionMetadata::new(task.instant.clone(), &task.partition);
-        let path = in_partition(&task.partition, PARTITION_FILE);
-        if self.storage.head(&path)?.is_none() {
-            match self.storage.create(&path, &partition.to_bytes(&java_date(now)))? {
-                // Another task may have been faster.
-                Put::Done(_) | Put::Refused => {}
-            }
-        }
-        concurrency::create_marker(self.storage.as_ref(), &task.instant, &task.partition, name, kind)
-    }
-
-    /// The last look before a file shows: an attempt that was given up for lost must publish neither after the commit nor
-    /// after a rollback. What it has written so far is a temporary file, which both of them remove.
-    fn check_still_wanted(&self) -> Result<()> {
-        let task = self.task;
-        let (dir, inflight) = task.inflight.rsplit_once('/').unwrap_or(("", &task.inflight));
-        let names = self.storage.list(dir)?;
-        let completed = |name: &str| {
-            InstantFile::parse(name).is_some_and(|f| f.requested == task.instant && f.state == State::Completed)
-        };
-        let stands = names.iter().any(|entry| entry.name() == inflight);
-        if stands && !names.iter().any(|entry| completed(entry.name())) {
-            return Ok(());
-        }
-        let what = if stands { "committed" } else { "rolled back" };
-        Err(Error::new(ErrorKind::CommitConflict, format!("the write was {what} while this attempt at a task ran"))
-            .at_path(&task.inflight))
-    }
-
     fn base_stat(&self, name: &str, written: &WrittenFile, counts: MergeCounts) -> WriteStat {
-        let task = self.task;
-        let base = task.slice.as_ref().and_then(|s| s.base.as_ref());
-        let base_instant = task.slice.as_ref().filter(|s| s.base.is_some()).map(|s| s.base_instant.clone());
-        let millis = Some(self.context.clock.monotonic_ms() - self.started);
-        let (created, upserted) = if base.is_some() { (Some(0), millis) } else { (millis, Some(0)) };
-        WriteStat {
-            prev_commit: Some(base_instant.unwrap_or_else(|| NO_PREVIOUS_COMMIT.to_owned())),
-            prev_base_file: base.map(|b| b.name.clone()),
-            num_writes: count(written.rows),
-            num_update_writes: count(counts.updated),
-            num_inserts: count(counts.inserted),
-            num_deletes: count(counts.deleted),
-            runtime_stats: Some(RuntimeStats {
-                total_scan_time: Some(0),
-                total_create_time: created,
-                total_upsert_time: upserted,
-                ..RuntimeStats::default()
-            }),
-            ..self.file_stat(name, written.bytes)
-        }
+        let slice = self.task.slice.as_ref();
+        let base = slice.and_then(|slice| Some((slice.base_instant.as_str(), slice.base.as_ref()?)));
+        self.output().base_stat(name, base, written, counts, self.started)
     }
 
     fn log_stat(&self, name: &str, written: &WrittenLog) -> WriteStat {
@@ -397,22 +350,7 @@ impl Run<'_> {
                 total_upsert_time: millis,
                 ..RuntimeStats::default()
             }),
-            ..self.file_stat(name, written.bytes)
+            ..self.output().file_stat(name, written.bytes)
         }
     }
-
-    fn file_stat(&self, name: &str, bytes: u64) -> WriteStat {
-        WriteStat {
-            file_id: Some(self.task.file_id.clone()),
-            path: Some(in_partition(&self.task.partition, name)),
-            partition_path: Some(self.task.partition.clone()),
-            total_write_bytes: count(bytes),
-            file_size_in_bytes: count(bytes),
-            ..WriteStat::zeroed()
-        }
-    }
-}
-
-fn count(n: u64) -> Option<i64> {
-    Some(i64::try_from(n).unwrap_or(i64::MAX))
 }

@@ -1,0 +1,42 @@
+"""The verb compact: logs folded into base files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hudini.cli.opening import Storage, Where, opened
+from hudini.cli.output import Form, Json, note, show_record
+
+
+def compact(
+    table: Where,
+    schedule: Annotated[bool, typer.Option("--schedule/--no-schedule", help="Plan all slices with logs.")] = True,
+    execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Do what is planned.")] = True,
+    where: Annotated[
+        str | None, typer.Option("--where", "-w", help="Plan only partitions for which this holds.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of Apache Hudi; repeat it."),
+    ] = None,
+    storage: Storage = None,
+    json: Json = False,
+) -> None:
+    """Folds the logs of a merge-on-read table into new base files."""
+    result = opened(table, storage).services.compact(schedule, execute, where, _options(option))
+    if json:
+        show_record(result.to_dict(), Form(True, False, None))
+    else:
+        note(repr(result) if result else "nothing to compact")
+
+
+def _options(given: list[str] | None) -> dict[str, str]:
+    options = {}
+    for pair in given or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{pair!r} is no KEY=VALUE", param_hint="--option")
+        options[key] = value
+    return options

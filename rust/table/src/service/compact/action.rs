@@ -1,0 +1,308 @@
+//! The control steps: a plan is written, taken up, and completed.
+
+use std::collections::BTreeMap;
+
+use arrow_schema::Schema;
+use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
+use hudini_format::instant::{Action, InstantFile, State};
+
+use super::task::{CompactionStatus, CompactionTask};
+use super::{check_table, due, plan};
+use crate::base_file::WriteOptions;
+use crate::concurrency::{self, Heart};
+use crate::config::TableConfig;
+use crate::merge::{Memory, MergeRule};
+use crate::metadata::keep::{self, RangesByFile};
+use crate::options::{self, Options};
+use crate::scan::PartitionFilter;
+use crate::service::{
+    self, Done,
+    rollback::{self, rollback},
+};
+use crate::storage::Storage;
+use crate::table::Table;
+use crate::timeline::{self, Instant, Snapshot, Timeline, Until, arrow_schema};
+use crate::view::FileSlice;
+use crate::write::{self, CommitResult};
+use crate::{Error, ErrorKind, Result};
+
+/// The word for it in results.
+pub(super) const OPERATION: &str = "compact";
+const OPERATION_TYPE: &str = "COMPACT";
+
+/// When a plan is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum When {
+    /// Of the partitions for which the condition holds, or all.
+    Now(Option<String>),
+    /// If the options say that it is time, and, if that matters, no plan is waiting.
+    Due { alone: bool },
+}
+
+/// Plans a compaction of what there is to compact; its instant, if there is anything.
+pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<Option<String>> {
+    let (storage, context) = (table.storage.as_ref(), &table.context);
+    let _lock = write::lock(table, options)?;
+    let config = table.config()?;
+    check_table(&config)?;
+    service::recover(table.site(options), &config)?;
+    let config = table.config()?;
+    keep::check(table.site(options), &config)?;
+    let found = Timeline::load(storage, &config)?;
+    write::refuse_under_restore(&found)?;
+    // Later than all there is: what completed by now is folded, whatever completes from now on is not.
+    let time = timeline::new_time(context, &config, &found)?;
+    if let When::Due { alone } = when {
+        let waits = found.pending().any(|i| i.action == Action::Compaction);
+        if (*alone && waits) || !due::is_due(&found, options, &time)? {
+            return Ok(None);
+        }
+    }
+    let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
+    write::refuse_column_ids(&snapshot)?;
+    let filter = match when {
+        When::Now(Some(filter)) => Some(PartitionFilter::new(&config, &snapshot, filter)?),
+        _ => None,
+    };
+    let Some(plan) = plan::make(storage, &config, options, &found, &snapshot, filter.as_ref())? else {
+        return Ok(None);
+    };
+    timeline::request(storage, &config, &time, Action::Compaction, &plan.encode()?)?;
+    Ok(Some(time))
+}
+
+/// A planned compaction under way. Dropped without `commit` or `abort`, it is left to the next one who takes the plan up.
+#[derive(Debug)]
+pub struct Compaction {
+    table: Table,
+    config: TableConfig,
+    options: Options,
+    snapshot: Snapshot,
+    time: String,
+    /// The newest time that the timeline showed when the plan was taken up.
+    since: String,
+    heart: Heart,
+    schema: String,
+    columns: Schema,
+    tasks: Vec<CompactionTask>,
+    started: i64,
+}
+
+impl Compaction {
+    /// Takes up the plan of that instant, or the oldest that waits. `None`: there is none, or somebody is at it.
+    pub(super) fn begin(table: &Table, options: &Options, instant: Option<&str>) -> Result<Option<Self>> {
+        let started = table.context.clock.monotonic_ms();
+        let storage = table.storage.as_ref();
+        let _lock = write::lock(table, options)?;
+        let config = table.config()?;
+        check_table(&config)?;
+        service::recover(table.site(options), &config)?;
+        let config = table.config()?;
+        keep::check(table.site(options), &config)?;
+        let found = Timeline::load(storage, &config)?;
+        write::refuse_under_restore(&found)?;
+        let Some(pending) = waiting(table, options, &found, instant)? else { return Ok(None) };
+        let time = pending.requested.clone();
+        let plan = plan::read(storage, &found, pending)?;
+        let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
+        write::refuse_column_ids(&snapshot)?;
+        let slices = plan::slices(storage, &config, &plan, &snapshot, &time).map_err(|e| e.at_instant(&time))?;
+        let schema = write::write_schema(&config, &snapshot)?;
+        let work = Work { table, config: &config, options, snapshot: &snapshot, time: &time, schema: &schema };
+        let tasks = work.tasks(slices)?;
+        if pending.state == State::Inflight {
+            rollback(table.site(options), &config, &time)?;
+        }
+        let since = Timeline::load(storage, &config)?.newest_time().unwrap_or_default().to_owned();
+        let heart = Heart::start(&table.storage, options, &time)?;
+        if let Err(e) = timeline::to_inflight(storage, &config, &time, Action::Compaction, b"") {
+            let _ = heart.stop();
+            return Err(e);
+        }
+        let columns = arrow_schema(&schema)?;
+        let (table, options) = (table.clone(), options.clone());
+        Ok(Some(Self { table, config, options, snapshot, time, since, heart, schema, columns, tasks, started }))
+    }
+
+    pub fn time(&self) -> &str {
+        &self.time
+    }
+
+    pub fn tasks(&self) -> &[CompactionTask] {
+        &self.tasks
+    }
+
+    /// Makes what the tasks wrote part of the table. On an error the plan waits as before, unless storage failed in the very
+    /// moment of completion; then the timeline was looked at, and the answer is what it says.
+    pub fn commit(self, statuses: Vec<CompactionStatus>) -> Result<CommitResult> {
+        let done = self.check_statuses(statuses).and_then(|(stats, ranges)| {
+            let lock = write::lock(&self.table, &self.options)?;
+            let completed = self.complete(&stats, &ranges)?;
+            drop(lock);
+            Ok((stats, completed))
+        });
+        let (stats, completed) = match done {
+            Ok(done) => done,
+            Err(e) => return Err(self.failed(e)),
+        };
+        let seconds = (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0;
+        let result = CommitResult {
+            instant: Some(self.time.clone()),
+            completed: Some(completed),
+            action: Some(Action::Compaction.completes_as().name()),
+            operation: OPERATION,
+            seconds,
+            ..CommitResult::of_stats(&stats)
+        };
+        // The commit stands whatever becomes of these; the next writer removes what is left.
+        if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
+            let _ = self.heart.stop();
+        }
+        Ok(result)
+    }
+
+    /// Removes what was written. The plan waits to be taken up again.
+    pub fn abort(self) -> Result<()> {
+        let _lock = write::lock(&self.table, &self.options)?;
+        let found = Timeline::load(self.storage(), &self.config)?;
+        if found.find(&self.time).is_none_or(Instant::is_completed) {
+            return Ok(());
+        }
+        let Self { table, options, config, time, heart, .. } = self;
+        drop(heart);
+        rollback(table.site(&options), &config, &time)
+    }
+
+    fn failed(self, e: Error) -> Error {
+        match self.abort() {
+            Ok(()) => e,
+            Err(cleanup) => {
+                e.with_hint(format!("its files could not be removed ({cleanup}); the next compaction will do that"))
+            }
+        }
+    }
+
+    fn storage(&self) -> &dyn Storage {
+        self.table.storage.as_ref()
+    }
+
+    fn check_statuses(&self, statuses: Vec<CompactionStatus>) -> Result<(Vec<WriteStat>, RangesByFile)> {
+        let mut stats = BTreeMap::new();
+        let mut ranges = RangesByFile::new();
+        let is_ours = |status: &CompactionStatus| {
+            status.instant == self.time && self.tasks.iter().any(|task| task.number == status.number)
+        };
+        for status in statuses {
+            let is_ours = is_ours(&status);
+            ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
+            if !is_ours || stats.insert(status.number, status.stat).is_some() {
+                let message = format!("an unexpected result for operation {} of a compaction", status.number);
+                return Err(Error::internal(message).at_instant(&self.time));
+            }
+        }
+        match self.tasks.iter().find(|task| !stats.contains_key(&task.number)) {
+            Some(task) => Err(Error::internal(format!("operation {} of a compaction brought no result", task.number))
+                .at_instant(&self.time)),
+            None => Ok((stats.into_values().collect(), ranges)),
+        }
+    }
+
+    /// Under the lock: is the plan still ours, and if so, done. Other writers are in nobody's way: what they logged since
+    /// the plan lies on top of it.
+    fn complete(&self, stats: &[WriteStat], ranges: &RangesByFile) -> Result<String> {
+        let storage = self.storage();
+        let config = self.table.config()?;
+        let found = Timeline::load(storage, &config)?;
+        self.check_alive(&config, &found)?;
+        write::check_schema(storage, &config, &found, &self.snapshot, &self.columns)
+            .map_err(|e| e.at_instant(&self.time))?;
+        concurrency::remove_lost_files(storage, &self.time, stats)?;
+        let action = (self.time.as_str(), Action::Compaction);
+        let metadata = self.metadata(stats);
+        service::publish(self.table.site(&self.options), &config, &found, action, Done::Wrote(&metadata, ranges))
+    }
+
+    fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
+        let stands = timeline::inflight_exists(self.storage(), config, &self.time, Action::Compaction)?
+            && found.find(&self.time).is_some_and(|instant| !instant.is_completed());
+        let is_gone = || rollback::is_rolled_back_after(self.storage(), found, &self.time, &self.since);
+        if stands && self.heart.stands()? && !is_gone()? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CommitConflict, "this compaction was taken for dead and rolled back")
+            .at_instant(&self.time)
+            .with_hint("the process was paused for longer than its heartbeat allows; its plan is still there"))
+    }
+
+    fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
+        let schema = write::stated_schema(&self.snapshot, &self.schema).to_owned();
+        CommitMetadata {
+            partition_to_write_stats: Some(write::by_partition(stats)),
+            compacted: Some(true),
+            extra_metadata: Some(BTreeMap::from([(SCHEMA_KEY.to_owned(), schema)])),
+            operation_type: Some(OPERATION_TYPE.to_owned()),
+            ..CommitMetadata::default()
+        }
+    }
+}
+
+/// What all tasks of a compaction have in common.
+struct Work<'a> {
+    table: &'a Table,
+    config: &'a TableConfig,
+    options: &'a Options,
+    snapshot: &'a Snapshot,
+    time: &'a str,
+    schema: &'a str,
+}
+
+impl Work<'_> {
+    fn tasks(&self, slices: Vec<FileSlice>) -> Result<Vec<CompactionTask>> {
+        let (config, options, time) = (self.config, self.options, self.time);
+        let by_position = options.get_or_default(&options::RECORD_POSITIONS)?;
+        let rule = MergeRule { by_position, ..config.merge_rule()? };
+        rule.check_defaults(self.snapshot.schema.as_deref())?;
+        let memory = Memory {
+            bytes: options.get_or_default(&options::MERGE_MEMORY)?,
+            folder: options.get(&options::SPILL_FOLDER)?,
+        };
+        let write_options = WriteOptions::of(options)?;
+        let indexed = keep::indexed_columns(self.table.site(options), config, &arrow_schema(self.schema)?)?;
+        let inflight = format!("{}/{}", config.timeline_dir(), InstantFile::inflight(time, Action::Compaction));
+        // Of the state a task asks which commits count, and nothing else that would grow with the table.
+        let mut snapshot = self.snapshot.before(time);
+        snapshot.replaced.clear();
+        snapshot.pending_compactions.clear();
+        let task = |(number, slice): (u32, FileSlice)| CompactionTask {
+            location: self.table.location.clone(),
+            table: config.name.clone(),
+            instant: time.to_owned(),
+            inflight: inflight.clone(),
+            number,
+            slice,
+            snapshot: snapshot.clone(),
+            schema: self.schema.to_owned(),
+            rule: rule.clone(),
+            options: write_options.clone(),
+            memory: memory.clone(),
+            indexed: indexed.clone(),
+        };
+        Ok((0..).zip(slices).map(task).collect())
+    }
+}
+
+/// The plan to take up.
+fn waiting<'t>(
+    table: &Table,
+    options: &Options,
+    found: &'t Timeline,
+    wanted: Option<&str>,
+) -> Result<Option<&'t Instant>> {
+    let plans = found.pending().filter(|i| i.action == Action::Compaction);
+    for pending in plans.filter(|i| wanted.is_none_or(|wanted| wanted == i.requested)) {
+        if concurrency::is_dead(table.storage.as_ref(), &table.context, options, &pending.requested)? {
+            return Ok(Some(pending));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,155 @@
+//! The file that a task writes: what must stand before it, how it becomes visible, and what the commit says of it.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
+use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
+use hudini_format::instant::{InstantFile, State};
+use hudini_format::properties::{PartitionMetadata, java_date};
+use hudini_format::schema::meta;
+
+use super::rows::with_column;
+use crate::base_file::{BaseFileWriter, WriteOptions, WrittenFile};
+use crate::concurrency::{self, MarkerKind};
+use crate::context::Context;
+use crate::merge::MergeCounts;
+use crate::metadata::ranges::{self, ColumnRange, Ranges};
+use crate::storage::{Put, Storage};
+use crate::view::{DataFile, PARTITION_FILE, in_partition};
+use crate::{Error, ErrorKind, Result};
+
+/// Where a task's file goes, and for which action.
+pub(crate) struct Output<'a> {
+    pub(crate) storage: &'a dyn Storage,
+    pub(crate) context: &'a Context,
+    pub(crate) table: &'a str,
+    pub(crate) instant: &'a str,
+    /// Path of the file that stands as long as the action may go on.
+    pub(crate) inflight: &'a str,
+    pub(crate) partition: &'a str,
+    pub(crate) file_id: &'a str,
+    pub(crate) options: &'a WriteOptions,
+    /// Columns of whose values the table keeps statistics.
+    pub(crate) indexed: &'a [String],
+}
+
+impl Output<'_> {
+    /// Writes a base file of rows that lack nothing but its name.
+    pub(crate) fn write_base(
+        &self,
+        name: &str,
+        kind: MarkerKind,
+        schema: &SchemaRef,
+        expected_rows: u64,
+        rows: impl Iterator<Item = Result<RecordBatch>>,
+    ) -> Result<(WrittenFile, Vec<ColumnRange>)> {
+        self.prepare_file(name, kind)?;
+        let path = in_partition(self.partition, name);
+        let mut writer = BaseFileWriter::new(self.storage, &path, schema, self.table, self.options, expected_rows)?;
+        let mut ranges = Ranges::new(schema, self.indexed)?;
+        for rows in rows {
+            let rows = rows?;
+            let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
+            let rows = with_column(&rows, meta::FILE_NAME, names)?;
+            ranges.add(&rows)?;
+            writer.write(&rows)?;
+        }
+        let written = writer.finish(|| {
+            self.check_still_wanted()?;
+            self.check_marked(name, kind)
+        })?;
+        let ranges = ranges::with_bytes(ranges.finish(), &written.column_bytes);
+        Ok((written, ranges))
+    }
+
+    /// Everything that must be there before the data file: the partition's own file, then the marker.
+    pub(crate) fn prepare_file(&self, name: &str, kind: MarkerKind) -> Result<()> {
+        let now = self.context.clock.now_ms();
+        let partition = PartitionMetadata::new(self.instant.to_owned(), self.partition);
+        let path = in_partition(self.partition, PARTITION_FILE);
+        if self.storage.head(&path)?.is_none() {
+            match self.storage.create(&path, &partition.to_bytes(&java_date(now)))? {
+                // Another task may have been faster.
+                Put::Done(_) | Put::Refused => {}
+            }
+        }
+        concurrency::create_marker(self.storage, self.instant, self.partition, name, kind)
+    }
+
+    /// The last look before a file shows: an attempt that was given up for lost must publish neither after the commit nor
+    /// after a rollback. What it has written so far is a temporary file, which both of them remove.
+    pub(crate) fn check_still_wanted(&self) -> Result<()> {
+        let (dir, inflight) = self.inflight.rsplit_once('/').unwrap_or(("", self.inflight));
+        let names = self.storage.list(dir)?;
+        let completed = |name: &str| {
+            InstantFile::parse(name).is_some_and(|f| f.requested == self.instant && f.state == State::Completed)
+        };
+        let stands = names.iter().any(|entry| entry.name() == inflight);
+        if stands && !names.iter().any(|entry| completed(entry.name())) {
+            return Ok(());
+        }
+        let what = if stands { "committed" } else { "rolled back" };
+        Err(Error::new(ErrorKind::CommitConflict, format!("the write was {what} while this attempt at a task ran"))
+            .at_path(self.inflight))
+    }
+
+    /// A compaction that was rolled back is done again under the same instant: its inflight file stands again then, but the
+    /// markers of attempts of before are gone.
+    fn check_marked(&self, name: &str, kind: MarkerKind) -> Result<()> {
+        if concurrency::is_marked(self.storage, self.instant, self.partition, name, kind)? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CommitConflict, "the write was rolled back while this attempt at a task ran")
+            .at_path(in_partition(self.partition, name)))
+    }
+
+    /// Of a base file that takes the place of another one with that instant, or of none.
+    pub(crate) fn base_stat(
+        &self,
+        name: &str,
+        base: Option<(&str, &DataFile)>,
+        written: &WrittenFile,
+        counts: MergeCounts,
+        started: i64,
+    ) -> WriteStat {
+        let millis = Some(self.context.clock.monotonic_ms() - started);
+        let (created, upserted) = if base.is_some() { (Some(0), millis) } else { (millis, Some(0)) };
+        WriteStat {
+            prev_commit: Some(base.map_or(NO_PREVIOUS_COMMIT, |(instant, _)| instant).to_owned()),
+            prev_base_file: base.map(|(_, file)| file.name.clone()),
+            num_writes: count(written.rows),
+            num_update_writes: count(counts.updated),
+            num_inserts: count(counts.inserted),
+            num_deletes: count(counts.deleted),
+            runtime_stats: Some(RuntimeStats {
+                total_scan_time: Some(0),
+                total_create_time: created,
+                total_upsert_time: upserted,
+                ..RuntimeStats::default()
+            }),
+            ..self.file_stat(name, written.bytes)
+        }
+    }
+
+    pub(crate) fn file_stat(&self, name: &str, bytes: u64) -> WriteStat {
+        WriteStat {
+            file_id: Some(self.file_id.to_owned()),
+            path: Some(in_partition(self.partition, name)),
+            partition_path: Some(self.partition.to_owned()),
+            total_write_bytes: count(bytes),
+            file_size_in_bytes: count(bytes),
+            ..WriteStat::zeroed()
+        }
+    }
+}
+
+pub(crate) fn count(n: u64) -> Option<i64> {
+    Some(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// More rows than a base file is likely to have: it only sizes bloom filters. A row takes some bytes at least.
+pub(crate) fn rows_at_most(base: &DataFile) -> u64 {
+    const FEWEST_BYTES: u64 = 20;
+    base.size / FEWEST_BYTES
+}

@@ -1,0 +1,178 @@
+"""Compaction between two engines: what one plans the other does, what one folds the other reads and goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudini
+import hudini.spark as hs
+from tests.support.compare import difference
+from tests.support.rows import Model, Rows
+
+from .apache import INDEX, Apache, Layout
+from .engines import Local, create
+from .oracle import Oracle
+from .oracle.queries import query_options
+from .scenes import holds, mixed_batch, step
+
+pytestmark = pytest.mark.interop
+
+LAYOUTS = [Layout("mor", partitioned) for partitioned in (False, True)]
+EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+Compact = Callable[..., hudini.CommitResult]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "table"
+
+
+@pytest.fixture
+def apache(oracle: Oracle, path: Path, layout: Layout) -> Apache:
+    return Apache(oracle, path, layout)
+
+
+@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+def compact(request: pytest.FixtureRequest, path: Path) -> Compact:
+    """hudini's compaction, on threads and on PySpark."""
+    if request.param == "local":
+        return lambda **how: hudini.open(str(path)).services.compact(**how)
+    spark = request.getfixturevalue("spark")
+    return lambda **how: hs.compact(spark, str(path), **how)
+
+
+def begun(path: Path, layout: Layout) -> tuple[Rows, Model, Local]:
+    """A table of hudini with logs: updates, late ones, inserts, deletes."""
+    rows, model, engine = Rows(seed=11), Model(partitioned=layout.partitioned), Local(path)
+    create(path, layout)
+    step(engine.bulk_insert, rows.batch(range(40), ts=100), model)
+    step(engine.upsert, mixed_batch(rows, start=40), model)
+    gone = rows.batch(range(0, 40, 7), ts=1)
+    engine.delete(gone)
+    model.delete(row["id"] for row in gone)
+    step(engine.upsert, mixed_batch(rows, start=60), model)
+    return rows, model, engine
+
+
+def alike(oracle: Oracle, path: Path, instants: list[str]) -> None:
+    """Both engines answer every kind of query with the same rows."""
+    table = hudini.open(str(path))
+    same = {
+        "snapshot": (table.read(), query_options("snapshot")),
+        "read optimized": (table.read(mode="read_optimized"), query_options("read_optimized")),
+        "incremental": (table.incremental(), query_options("incremental", start="000")),
+    }
+    for instant in instants:
+        same[f"as of {instant}"] = (table.read(as_of=instant), query_options("time_travel", as_of=instant))
+    for question, (ours, options) in same.items():
+        for metadata in ("true", "false"):
+            theirs = oracle.read(path, {**options, "hoodie.metadata.enable": metadata})
+            problem = difference(pa.table(ours), theirs)
+            assert problem is None, f"{question}: {problem}"
+
+
+def instants(oracle: Oracle, path: Path) -> list[str]:
+    return [row["requested"] for row in oracle.timeline(path) if "commit" in row["action"]]
+
+
+@EVERY_LAYOUT
+def test_hudini_plans_and_folds(layout: Layout, compact: Compact, apache: Apache, oracle: Oracle, path: Path) -> None:
+    rows, model, engine = begun(path, layout)
+    holds(model, engine, apache)
+    before = pa.table(hudini.open(str(path)).read()).drop_columns(["_hoodie_file_name"])
+    result = compact()
+    assert result.action == "commit"
+    after = pa.table(hudini.open(str(path)).read()).drop_columns(["_hoodie_file_name"])
+    assert difference(after, before) is None
+    holds(model, engine, apache)
+    alike(oracle, path, instants(oracle, path))
+    step(apache.upsert, mixed_batch(rows, start=80), model)
+    holds(model, apache, engine)
+    apache.compact()
+    holds(model, apache, engine)
+    step(engine.upsert, mixed_batch(rows, start=100), model)
+    assert compact()
+    holds(model, engine, apache)
+    step(apache.upsert, mixed_batch(rows, start=120), model)
+    holds(model, engine, apache)
+    assert hudini.open(str(path)).verify().ok
+
+
+@EVERY_LAYOUT
+def test_hudini_plans_and_apache_folds(layout: Layout, apache: Apache, oracle: Oracle, path: Path) -> None:
+    rows, model, engine = begun(path, layout)
+    planned = hudini.open(str(path)).services.compact(execute=False).instant
+    # What is logged from now on lies on top of the plan, whoever logs it.
+    step(engine.upsert, mixed_batch(rows, start=80), model)
+    step(apache.upsert, mixed_batch(rows, start=100), model)
+    holds(model, engine, apache)
+    done = oracle.compact(path, op="run")
+    assert [row["timestamp"] for row in done] == [planned]
+    holds(model, engine, apache)
+    alike(oracle, path, [planned])
+    assert hudini.open(str(path)).services.compact()
+    holds(model, engine, apache)
+
+
+@EVERY_LAYOUT
+def test_apache_plans_and_hudini_folds(
+    layout: Layout, compact: Compact, apache: Apache, oracle: Oracle, path: Path
+) -> None:
+    rows, model, engine = begun(path, layout)
+    [planned] = oracle.compact(path, op="schedule")
+    step(apache.upsert, mixed_batch(rows, start=80), model)
+    step(engine.upsert, mixed_batch(rows, start=100), model)
+    holds(model, engine, apache)
+    done = compact(schedule=False)
+    assert done.instant == planned["timestamp"]
+    holds(model, engine, apache)
+    alike(oracle, path, [done.instant])
+    apache.compact()
+    holds(model, apache, engine)
+    step(engine.upsert, mixed_batch(rows, start=120), model)
+    holds(model, engine, apache)
+
+
+@pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
+@pytest.mark.parametrize("index", [INDEX, {"hoodie.index.type": "SIMPLE"}], ids=["bucket", "simple"])
+@EVERY_LAYOUT
+def test_tables_of_apache(layout: Layout, mode: str, index: dict[str, str], oracle: Oracle, path: Path) -> None:
+    rows = Rows(seed=12)
+    apache = Apache(oracle, path, layout, {**index, "hoodie.write.record.merge.mode": mode})
+    apache.create(rows.batch(range(40), ts=100))
+    apache.upsert(mixed_batch(rows, start=40))
+    apache.delete(rows.batch(range(0, 40, 7), ts=1))
+    apache.upsert(mixed_batch(rows, start=60))
+    before = apache.read().drop_columns(["_hoodie_file_name"])
+    assert hudini.open(str(path)).services.compact()
+    assert difference(apache.read().drop_columns(["_hoodie_file_name"]), before) is None
+    alike(oracle, path, instants(oracle, path))
+    apache.upsert(mixed_batch(rows, start=80))
+    before = apache.read().drop_columns(["_hoodie_file_name"])
+    apache.compact()
+    assert difference(apache.read().drop_columns(["_hoodie_file_name"]), before) is None
+    alike(oracle, path, [])
+
+
+@EVERY_LAYOUT
+def test_an_attempt_that_died_is_repeated_by_the_other(
+    layout: Layout, apache: Apache, oracle: Oracle, path: Path
+) -> None:
+    _, model, engine = begun(path, layout)
+    compactions = hudini.open(str(path))._core.compactions(True, True, None, {})
+    tasks = compactions.next()
+    assert tasks
+    from hudini import _core
+
+    _core.run_compaction_task(tasks[0])
+    del compactions  # the process ends here, with a file written and nothing committed
+    holds(model, engine, apache)
+    assert oracle.compact(path, op="run")
+    holds(model, engine, apache)
+    assert not hudini.open(str(path)).services.compact()
+    assert {row["state"] for row in oracle.timeline(path)} == {"completed"}
+    alike(oracle, path, [])
