@@ -8,7 +8,7 @@
 //! | footer and page headers | every field of the type that it should have, lists as long as they say | [`thrift`], [`shapes`] |
 //! | footer | depth of the schema, places of columns | [`footer`] |
 //! | page header | sizes and counts within [`Limits`] and the file | [`pages`] |
-//! | page | sizes that its encoding declares | [`pages`] |
+//! | page | that it inflates to what it may, sizes that its encoding declares | [`inflate`], [`pages`] |
 //! | bloom filter of a chunk | its header, and that it lies in the file | [`chunk_bloom`] |
 //! | page index | places within the chunk and in order, as many values as pages; pages hold the rows that it says | [`page_index`], [`selected`] |
 //!
@@ -19,6 +19,7 @@
 mod chunk_bloom;
 mod chunk_bytes;
 mod footer;
+mod inflate;
 mod page_index;
 mod pages;
 mod parts;
