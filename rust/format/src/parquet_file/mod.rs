@@ -8,7 +8,7 @@
 //! | footer and page headers | every field of the type that it should have, lists as long as they say | [`thrift`], [`shapes`] |
 //! | footer | depth of the schema, places of columns | [`footer`] |
 //! | page header | sizes and counts within [`Limits`] and the file | [`pages`] |
-//! | page | sizes that its encoding declares | [`pages`] |
+//! | page | that it inflates to what it may, sizes that its encoding declares | [`inflate`], [`pages`] |
 //! | bloom filter of a chunk | its header, and that it lies in the file | [`chunk_bloom`] |
 //! | page index | places within the chunk and in order, as many values as pages; pages hold the rows that it says | [`page_index`], [`selected`] |
 //!
@@ -19,6 +19,8 @@
 mod chunk_bloom;
 mod chunk_bytes;
 mod footer;
+mod inflate;
+mod packed;
 mod page_index;
 mod pages;
 mod parts;
@@ -32,8 +34,8 @@ mod thrift;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Schema};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
 use parquet::errors::ParquetError;
@@ -46,6 +48,7 @@ pub use self::parts::{Parts, chunks};
 pub use self::selected::Part;
 pub use self::statistics::ValueStatistics;
 
+use self::packed::{packed, unpack, unpacked_schema};
 use self::pages::Checked;
 use self::selected::{Groups, selection};
 use crate::{Error, Result};
@@ -107,13 +110,15 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
         let groups = Groups::new(Arc::clone(&self.source), Arc::clone(&self.metadata), chosen, places);
         let schema = self.metadata.file_metadata().schema_descr();
         let reader = guarded(|| {
-            let levels = parquet_to_arrow_field_levels(schema, columns, None)?;
+            let levels =
+                parquet_to_arrow_field_levels(schema, columns, Some(&packed(&self.schema, &self.metadata, parts)))?;
             let rows = selection(&self.metadata, parts);
             ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, batch_rows, rows)
         });
         let reader = reader.map_err(|e| self.source.take_failure().unwrap_or(e))?;
         let source = Arc::clone(&self.source);
-        Ok(Batches { reader: Some(reader), failure: Box::new(move || source.take_failure()) })
+        let schema = unpacked_schema(&reader.schema());
+        Ok(Batches { reader: Some(reader), schema, failure: Box::new(move || source.take_failure()) })
     }
 
     /// All of it.
@@ -126,6 +131,7 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
 pub struct Batches {
     /// None after an error.
     reader: Option<ParquetRecordBatchReader>,
+    schema: SchemaRef,
     /// What the crate was told when it asked for bytes, which it does not hand on as it was.
     failure: Box<dyn Fn() -> Option<Error> + Send>,
 }
@@ -141,7 +147,9 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         let reader = self.reader.as_mut()?;
-        match guarded(|| reader.next().transpose().map_err(unwrapped)) {
+        let schema = &self.schema;
+        let unpacked = |rows: Result<RecordBatch, ArrowError>| rows.and_then(|rows| unpack(&rows, schema));
+        match guarded(|| reader.next().map(unpacked).transpose().map_err(unwrapped)) {
             Ok(batch) => batch.map(Ok),
             Err(e) => {
                 self.reader = None;

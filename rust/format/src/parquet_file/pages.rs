@@ -44,6 +44,10 @@ impl<R> Checked<R> {
         Self { file, limits, failure: Mutex::new(None) }
     }
 
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
     pub(super) fn take_failure(&self) -> Option<Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

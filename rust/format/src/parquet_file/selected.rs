@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parquet::arrow::arrow_reader::{RowGroups, RowSelection};
+use parquet::basic::Compression;
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -16,6 +17,7 @@ use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::chunk_bytes::{Asked, ChunkBytes};
+use super::inflate::Inflater;
 use super::pages::{Checked, check_page};
 use crate::{Error, Result};
 
@@ -135,6 +137,8 @@ impl<R: ChunkReader + 'static> PageIterator for Chunks<R> {}
 struct Pages<R: ChunkReader> {
     source: Arc<Checked<R>>,
     pages: SerializedPageReader<ChunkBytes<R>>,
+    /// If `pages` hands them out as they are stored.
+    inflater: Option<Inflater>,
     /// The greatest repetition level and the greatest definition level.
     levels: [i16; 2],
     has_dictionary: bool,
@@ -147,26 +151,34 @@ struct Pages<R: ChunkReader> {
 impl<R: ChunkReader + 'static> Pages<R> {
     fn of(source: &Arc<Checked<R>>, chunk: Chunk) -> ParquetResult<Self> {
         let Chunk { rows, metadata, places } = chunk;
-        let descriptor = metadata.column_descr();
+        let levels = [metadata.column_descr().max_rep_level(), metadata.column_descr().max_def_level()];
+        let values_left = metadata.num_values();
         let is_announced = places.is_some();
         let asked = if is_announced { Asked::ByPlace } else { Asked::InOrder };
         let (start, length) = metadata.byte_range();
         let bytes = Arc::new(ChunkBytes::new(source, asked, start.saturating_add(length)));
+        let inflater = matches!(metadata.compression(), Compression::GZIP(_)).then(|| Inflater::new(source.limits()));
+        let metadata = match &inflater {
+            Some(_) => metadata.into_builder().set_compression(Compression::UNCOMPRESSED).build()?,
+            None => metadata,
+        };
         Ok(Self {
             source: Arc::clone(source),
             pages: SerializedPageReader::new(bytes, &metadata, rows, places)?,
-            levels: [descriptor.max_rep_level(), descriptor.max_def_level()],
+            inflater,
+            levels,
             has_dictionary: false,
-            values_left: metadata.num_values(),
+            values_left,
             is_announced,
         })
     }
 }
 
 impl<R: ChunkReader> Pages<R> {
-    fn checked(&mut self, page: Option<Page>, announced: Option<&PageMetadata>) -> ParquetResult<Option<Page>> {
-        if let Some(page) = &page {
-            self.check(page, announced).map_err(|e| self.source.keep(e))?;
+    fn checked(&mut self, mut page: Option<Page>, announced: Option<&PageMetadata>) -> ParquetResult<Option<Page>> {
+        if let Some(page) = &mut page {
+            let inflated = self.inflater.as_mut().map_or(Ok(()), |inflater| inflater.inflate(page));
+            inflated.and_then(|()| self.check(page, announced)).map_err(|e| self.source.keep(e))?;
         }
         Ok(page)
     }

@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding};
+use parquet::basic::{Compression, Encoding, GzipLevel};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use rstest::rstest;
 
@@ -46,7 +46,12 @@ fn plain() -> Vec<u8> {
 #[case::plain(WriterProperties::builder().set_dictionary_enabled(false))]
 #[case::dictionary(WriterProperties::builder())]
 #[case::compressed(WriterProperties::builder().set_compression(Compression::SNAPPY))]
+#[case::gzip(WriterProperties::builder().set_compression(Compression::GZIP(GzipLevel::default())))]
 #[case::version_2(WriterProperties::builder().set_writer_version(WriterVersion::PARQUET_2_0))]
+#[case::version_2_gzip(WriterProperties::builder().set_writer_version(WriterVersion::PARQUET_2_0).set_compression(Compression::GZIP(GzipLevel::default())))]
+#[case::a_dictionary_that_is_given_up(WriterProperties::builder().set_dictionary_page_size_limit(50).set_data_page_row_count_limit(20).set_write_batch_size(20))]
+#[case::many_pages(WriterProperties::builder().set_data_page_row_count_limit(10).set_write_batch_size(10).set_compression(Compression::GZIP(GzipLevel::default())))]
+#[case::row_groups(WriterProperties::builder().set_max_row_group_row_count(Some(50)))]
 #[case::deltas(WriterProperties::builder().set_dictionary_enabled(false).set_column_encoding("number".into(), Encoding::DELTA_BINARY_PACKED))]
 fn any_layout_is_read(#[case] properties: WriterPropertiesBuilder) {
     for text in [Encoding::DELTA_BYTE_ARRAY, Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::PLAIN] {

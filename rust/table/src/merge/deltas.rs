@@ -274,10 +274,19 @@ impl Deltas {
         (!columns.is_default(row)).then(|| columns.key(row))
     }
 
+    /// The entry about a key.
+    pub(super) fn find(&self, key: &str) -> Option<usize> {
+        self.index.find(key)
+    }
+
+    /// Entries by the positions that they are about, least first.
+    pub(super) fn by_position(&self) -> Vec<(u64, u32)> {
+        self.index.by_position()
+    }
+
     /// The change that a base row meets, if any: each change meets one row, later rows of that key pass unchanged.
-    pub(super) fn meet(&mut self, id: Id<'_>) -> Option<Change> {
-        let at = self.index.find(id)?;
-        let entry = self.entries.get_mut(at).filter(|e| !e.used)?;
+    pub(super) fn meet(&mut self, entry: usize) -> Option<Change> {
+        let entry = self.entries.get_mut(entry).filter(|e| !e.used)?;
         entry.used = true;
         Some(entry.change.clone())
     }

@@ -66,14 +66,34 @@ impl Index {
         self.names.get(entry).map(|name| self.id(*name))
     }
 
-    pub(super) fn find(&self, id: Id<'_>) -> Option<usize> {
+    pub(super) fn find(&self, key: &str) -> Option<usize> {
+        let id = Id::Key(key);
         let hash = hash(id);
         let is_it = |slot: &Slot| slot.hash == hash && self.id_of(slot.entry as usize) == Some(id);
         self.slots.find(Slot::spread(hash), is_it).map(|slot| slot.entry as usize)
     }
 
+    /// All entries by the positions that they are about, least first.
+    pub(super) fn by_position(&self) -> Vec<(u64, u32)> {
+        let position = |(name, entry): (&Name, u32)| match name {
+            Name::Position(position) => Some((*position, entry)),
+            Name::Key { .. } => None,
+        };
+        let mut entries: Vec<_> = self.names.iter().zip(0..).filter_map(position).collect();
+        // Stable, because that finds what is in order already: the positions of each block are.
+        entries.sort_by_key(|(position, _)| *position);
+        entries
+    }
+
     /// The entry about the row of that name, if there is one; else it becomes the next entry.
     pub(super) fn find_or_add(&mut self, name: Name) -> Result<Option<usize>> {
+        if self.slots.is_empty() {
+            if self.is_next_position(name) {
+                self.names.push(name);
+                return Ok(None);
+            }
+            self.hash_all()?;
+        }
         let (keys, names) = (&self.keys, &self.names);
         let id = id(keys, name);
         let hash = hash(id);
@@ -89,6 +109,24 @@ impl Index {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether it is a position behind all those before. One block names them in order: then none is met twice, and
+    /// nobody asks for an entry by its hash.
+    fn is_next_position(&self, name: Name) -> bool {
+        match (self.names.last(), name) {
+            (None, Name::Position(_)) => true,
+            (Some(Name::Position(last)), Name::Position(next)) => *last < next,
+            _ => false,
+        }
+    }
+
+    fn hash_all(&mut self) -> Result<()> {
+        for (entry, name) in self.names.iter().enumerate() {
+            let slot = Slot { hash: hash(id(&self.keys, *name)), entry: u32::try_from(entry).map_err(|_| too_many())? };
+            self.slots.insert_unique(Slot::spread(slot.hash), slot, |slot| Slot::spread(slot.hash));
+        }
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {

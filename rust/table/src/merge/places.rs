@@ -4,7 +4,6 @@ use arrow_array::{Array, RecordBatch, StringArray};
 use hudini_format::log::delete;
 
 use super::blocks::{PositionsLeft, Taker};
-use super::change::Id;
 use super::deleted::record_keys;
 use super::index::Index;
 use super::rule::MergeRule;
@@ -78,7 +77,7 @@ impl Places {
         for rows in base {
             let rows = rule.with_keys(rows?)?;
             for (key, at) in record_keys(&rows)?.iter().zip(end..) {
-                let entry = key.and_then(|key| index.find(Id::Key(key)));
+                let entry = key.and_then(|key| index.find(key));
                 if let Some(place) = entry.and_then(|entry| places.get_mut(entry)).filter(|place| **place == NONE) {
                     *place = at;
                 }
@@ -93,7 +92,7 @@ impl Places {
     }
 
     pub(super) fn of_key(&self, key: &str) -> Result<u64> {
-        let place = self.index.find(Id::Key(key)).and_then(|entry| self.places.get(entry)).copied();
+        let place = self.index.find(key).and_then(|entry| self.places.get(entry)).copied();
         place.ok_or_else(|| Error::internal(format!("record key '{key}' came only when the logs were read again")))
     }
 

@@ -2,12 +2,13 @@
 //!
 //! Order: base rows as they stand, then inserts as their keys arrived. It does not depend on batch sizes.
 
+use std::iter::Peekable;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::{Array, RecordBatch};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
-use super::change::{Change, Id};
+use super::change::Change;
 use super::custom;
 use super::deleted::{deleted_rows, record_keys};
 use super::deltas::Deltas;
@@ -36,32 +37,8 @@ impl Merged {
     }
 }
 
-/// How changes name the rows of a base batch that starts at a row of its file.
-#[derive(Clone, Copy)]
-struct BaseIds {
-    by_position: bool,
-    first: u64,
-}
-
-enum Ids<'a> {
-    Keys(&'a StringArray),
-    PositionsFrom(u64),
-}
-
-impl BaseIds {
-    fn of(self, base: &RecordBatch) -> Result<Ids<'_>> {
-        if self.by_position { Ok(Ids::PositionsFrom(self.first)) } else { record_keys(base).map(Ids::Keys) }
-    }
-}
-
-impl Ids<'_> {
-    fn id(&self, row: usize) -> Id<'_> {
-        match self {
-            Self::Keys(keys) => Id::Key(keys.value(row)),
-            Self::PositionsFrom(first) => Id::Position(first + row as u64),
-        }
-    }
-}
+/// Rows of a base batch, each with the change that is about it.
+type Met = Vec<(usize, Change)>;
 
 /// What the merge did, complete once it is exhausted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,6 +66,8 @@ pub struct SliceMerge {
     /// Base rows that belong to the next stretch.
     rest: Option<RecordBatch>,
     deltas: Deltas,
+    /// The changes at hand that name rows by position and were not met so far, least first.
+    positions: Peekable<std::vec::IntoIter<(u64, u32)>>,
     /// Where the changes at hand end, and those behind them.
     end: u64,
     stretches: Stretches,
@@ -122,6 +101,7 @@ impl SliceMerge {
         Self {
             base,
             rest: None,
+            positions: first.deltas.by_position().into_iter().peekable(),
             deltas: first.deltas,
             end: first.end,
             stretches,
@@ -166,29 +146,44 @@ impl SliceMerge {
             self.counts.unchanged += total as u64;
             return Ok(Merged::unchanged(base));
         }
-        let ids = BaseIds { by_position: self.deltas.is_by_position(), first };
-        let base = if ids.by_position { base } else { self.deltas.rule().with_keys(base)? };
+        let by_position = self.deltas.is_by_position();
+        let base = if by_position { base } else { self.deltas.rule().with_keys(base)? };
+        let met = if by_position { self.meet_by_position(first) } else { self.meet_by_key(&base)? };
         if self.deltas.merger().is_some() {
-            return self.merge_by_merger(&base, ids);
+            return self.merge_by_merger(&base, &met);
         }
         let ordering = OrderingColumns::of(&base, &self.deltas.rule().ordering)?;
         if self.deltas.composes() {
-            self.merge_columns(&base, &ordering, ids)
+            self.merge_columns(&base, &ordering, met)
         } else {
-            self.merge_rows(base, &ordering, ids)
+            self.merge_rows(base, &ordering, met)
         }
     }
 
+    /// The rows before the next one that changes are about; the first of them stands at `first` in the file.
+    fn meet_by_position(&mut self, first: u64) -> Met {
+        let end = self.base_rows;
+        let met = std::iter::from_fn(|| self.positions.next_if(|(position, _)| *position < end));
+        let row = |(position, entry): (u64, u32)| Some((usize::try_from(position.checked_sub(first)?).ok()?, entry));
+        let changes = met.filter_map(row).filter_map(|(row, entry)| Some((row, self.deltas.meet(entry as usize)?)));
+        changes.collect()
+    }
+
+    fn meet_by_key(&mut self, base: &RecordBatch) -> Result<Met> {
+        let keys = record_keys(base)?;
+        let entry = |row: usize| Some((row, self.deltas.find(keys.value(row))?));
+        let met: Vec<_> = (0..keys.len()).filter_map(entry).collect();
+        Ok(met.into_iter().filter_map(|(row, entry)| Some((row, self.deltas.meet(entry)?))).collect())
+    }
+
     /// One row of two wins whole.
-    fn merge_rows(&mut self, base: RecordBatch, ordering: &OrderingColumns, ids: BaseIds) -> Result<Merged> {
+    fn merge_rows(&mut self, base: RecordBatch, ordering: &OrderingColumns, met: Met) -> Result<Merged> {
         let total = base.num_rows();
-        let ids = ids.of(&base)?;
         // Source 0 is the base batch, source n + 1 the n-th batch of changes.
         let mut runs = Runs::default();
         let mut changed = BooleanBufferBuilder::new(total);
         let mut next = 0;
-        for row in 0..total {
-            let Some(change) = self.deltas.meet(ids.id(row)) else { continue };
+        for (row, change) in met {
             if !self.deltas.wins_over_base(&change, ordering, row)? {
                 continue;
             }
@@ -217,16 +212,16 @@ impl SliceMerge {
     }
 
     /// The winner may lack columns, and takes those of the other.
-    fn merge_columns(&mut self, base: &RecordBatch, ordering: &OrderingColumns, ids: BaseIds) -> Result<Merged> {
+    fn merge_columns(&mut self, base: &RecordBatch, ordering: &OrderingColumns, met: Met) -> Result<Merged> {
         let total = base.num_rows();
-        let ids = ids.of(base)?;
+        let mut met = met.into_iter().peekable();
         let mut kept = Vec::with_capacity(total);
         let mut changed = BooleanBufferBuilder::new(total);
         for row in 0..total {
             let old = Composition::Whole((0, row));
-            let merged = match self.deltas.meet(ids.id(row)) {
+            let merged = match met.next_if(|(at, _)| *at == row) {
                 None => old.clone(),
-                Some(change) => match (self.deltas.wins_over_base(&change, ordering, row)?, change.columns()) {
+                Some((_, change)) => match (self.deltas.wins_over_base(&change, ordering, row)?, change.columns()) {
                     (true, Some(new)) => self.deltas.patched(Some(base), &new, &old),
                     (false, Some(new)) => self.deltas.patched(Some(base), &old, &new),
                     (false, None) => old.clone(),
@@ -246,15 +241,14 @@ impl SliceMerge {
     }
 
     /// A custom merger decides about pairs of rows; a delete wins or loses by the rest of the rule.
-    fn merge_by_merger(&mut self, base: &RecordBatch, ids: BaseIds) -> Result<Merged> {
-        let ids = ids.of(base)?;
-        let met: Vec<_> = (0..base.num_rows()).map(|row| self.deltas.meet(ids.id(row))).collect();
+    fn merge_by_merger(&mut self, base: &RecordBatch, met: &[(usize, Change)]) -> Result<Merged> {
+        let total = base.num_rows();
         let ordering = OrderingColumns::of(base, &self.deltas.rule().ordering)?;
         let (mut old, mut new) = (Vec::new(), Vec::new());
-        for (row, change) in met.iter().enumerate() {
-            if let Some(Change::Row { batch, row: at } | Change::Mixed { batch, row: at, .. }) = change {
-                old.push((0, row));
-                new.push((*batch, *at));
+        for (row, change) in met {
+            if let Some(place) = change.row() {
+                old.push((0, *row));
+                new.push(place);
             }
         }
         let decided = match self.deltas.merger() {
@@ -268,11 +262,11 @@ impl SliceMerge {
         let gone = decided.as_ref().map(|rows| deleted_rows(rows, marker)).transpose()?.flatten();
         let is_gone = |at: usize| gone.as_ref().is_some_and(|gone| gone.is_valid(at) && gone.value(at));
         let mut picks = Runs::default();
-        let mut changed = BooleanBufferBuilder::new(met.len());
-        let mut next = 0..;
-        for (row, change) in met.iter().enumerate() {
-            let decided =
-                matches!(change, Some(Change::Row { .. } | Change::Mixed { .. })).then(|| next.next()).flatten();
+        let mut changed = BooleanBufferBuilder::new(total);
+        let (mut met, mut next) = (met.iter().peekable(), 0..);
+        for row in 0..total {
+            let change = met.next_if(|(at, _)| *at == row).map(|(_, change)| change);
+            let decided = change.and_then(Change::row).and_then(|_| next.next());
             match (change, decided) {
                 (_, Some(at)) if is_gone(at) => self.counts.deleted += 1,
                 (_, Some(at)) => {
@@ -334,7 +328,10 @@ impl Iterator for SliceMerge {
                 return Some(inserted);
             }
             match self.stretches.next()? {
-                Ok(Stretch { deltas, end }) => (self.deltas, self.end, self.inserts) = (deltas, end, None),
+                Ok(Stretch { deltas, end }) => {
+                    self.positions = deltas.by_position().into_iter().peekable();
+                    (self.deltas, self.end, self.inserts) = (deltas, end, None);
+                }
                 Err(e) => return Some(Err(e)),
             }
         }

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{BinaryType, ByteArrayType, Utf8Type};
-use arrow_array::{Array, ArrayRef, GenericByteArray, RecordBatch, RecordBatchOptions, make_array};
+use arrow_array::types::{ArrowPrimitiveType, BinaryType, ByteArrayType, Utf8Type};
+use arrow_array::{
+    Array, ArrayRef, GenericByteArray, PrimitiveArray, RecordBatch, RecordBatchOptions, downcast_primitive, make_array,
+};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
@@ -14,7 +16,7 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::interleave::interleave;
 
 use super::rows::Place;
-use crate::Result;
+use crate::{Error, Result};
 
 /// Below this many rows a run, on average, rows are picked one by one: that costs less than starting on a run.
 const WORTHWHILE: usize = 4;
@@ -54,6 +56,25 @@ impl Runs {
         self.runs.iter().flat_map(|run| (run.start..run.start + run.rows).map(|row| (run.source, row))).collect()
     }
 
+    /// The same, but with the few rows that lie side by side in changes as rows of one more source; and where those are.
+    fn with_picked(&self, picked: usize) -> (Self, Vec<Place>) {
+        let (mut runs, mut places) = (Self::default(), Vec::new());
+        for run in &self.runs {
+            if run.source == 0 || run.rows >= WORTHWHILE {
+                runs.push(run.source, run.start, run.rows);
+            } else {
+                runs.push(picked, places.len(), run.rows);
+                places.extend((run.start..run.start + run.rows).map(|row| (run.source, row)));
+            }
+        }
+        (runs, places)
+    }
+
+    /// Whether there are so many that rows are better picked one by one.
+    fn are_short(&self) -> bool {
+        self.rows < self.runs.len() * WORTHWHILE
+    }
+
     /// The same with the sources numbered anew, of which only those in use are left; and these.
     fn of_used_sources(&self, sources: usize) -> (Vec<Run>, Vec<usize>) {
         let mut numbers = vec![usize::MAX; sources];
@@ -78,21 +99,33 @@ impl FromIterator<Place> for Runs {
     }
 }
 
-/// The rows in one batch; also of batches without columns.
+/// The rows in one batch; also of batches without columns. The first source is of the base file, the others of changes.
 pub(super) fn splice(schema: &SchemaRef, sources: &[&RecordBatch], runs: &Runs) -> Result<RecordBatch> {
     if runs.rows == 0 {
         return Ok(RecordBatch::new_empty(Arc::clone(schema)));
     }
+    // Rows of changes come from all over them. A loop that does nothing else waits for several of them at a time.
+    let (spliced, places) = runs.with_picked(sources.len());
     let column = |at: usize| {
-        let arrays: Vec<&dyn Array> =
+        let mut arrays: Vec<&dyn Array> =
             sources.iter().filter_map(|batch| Some(batch.columns().get(at)?.as_ref())).collect();
-        splice_column(&arrays, runs)
+        if runs.are_short() || places.is_empty() {
+            return splice_column(&arrays, runs);
+        }
+        let picked = interleave(&arrays, &places)?;
+        arrays.push(picked.as_ref());
+        splice_column(&arrays, &spliced)
     };
     let columns = (0..schema.fields().len()).map(column).collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(runs.rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
+macro_rules! splice_numbers_of {
+    ($kind:ty, $sources:expr, $runs:expr) => {
+        splice_numbers::<$kind>($sources, $runs)
+    };
+}
 /// The same for one column, of which there is a row at least.
 pub(super) fn splice_column(sources: &[&dyn Array], runs: &Runs) -> Result<ArrayRef> {
     if let [run] = runs.runs.as_slice()
@@ -100,20 +133,34 @@ pub(super) fn splice_column(sources: &[&dyn Array], runs: &Runs) -> Result<Array
     {
         return Ok(source.slice(run.start, run.rows));
     }
-    if runs.rows < runs.runs.len() * WORTHWHILE {
+    if runs.are_short() {
         return Ok(interleave(sources, &runs.places())?);
     }
-    match sources.first().map(|source| source.data_type()) {
-        Some(DataType::Utf8) => splice_bytes::<Utf8Type>(sources, runs),
-        Some(DataType::Binary) => splice_bytes::<BinaryType>(sources, runs),
+    let Some(first) = sources.first() else { return Err(Error::internal("rows spliced from nothing")) };
+    downcast_primitive! {
+        first.data_type() => (splice_numbers_of, sources, runs),
+        DataType::Utf8 => splice_bytes::<Utf8Type>(sources, runs),
+        DataType::Binary => splice_bytes::<BinaryType>(sources, runs),
         _ => splice_any(sources, runs),
     }
 }
 
+fn splice_numbers<T: ArrowPrimitiveType>(sources: &[&dyn Array], runs: &Runs) -> Result<ArrayRef> {
+    let numbers: Vec<&PrimitiveArray<T>> = sources.iter().filter_map(|source| source.as_primitive_opt()).collect();
+    let mut values = Vec::with_capacity(runs.rows);
+    for run in &runs.runs {
+        let run = numbers.get(run.source).and_then(|source| source.values().get(run.start..run.start + run.rows));
+        values.extend_from_slice(run.unwrap_or_default());
+    }
+    let spliced = PrimitiveArray::<T>::try_new(values.into(), splice_nulls(sources, runs))?;
+    let data_type = sources.first().map_or(T::DATA_TYPE, |source| source.data_type().clone());
+    Ok(Arc::new(spliced.with_data_type(data_type)))
+}
+
 /// Texts and bytes: their room is counted first, and filled a run at a time.
 fn splice_bytes<T: ByteArrayType<Offset = i32>>(sources: &[&dyn Array], runs: &Runs) -> Result<ArrayRef> {
-    let sources: Vec<&GenericByteArray<T>> = sources.iter().filter_map(|source| source.as_bytes_opt()).collect();
-    let pieces = || runs.runs.iter().filter_map(|run| Some((sources.get(run.source)?, run)));
+    let texts: Vec<&GenericByteArray<T>> = sources.iter().filter_map(|source| source.as_bytes_opt()).collect();
+    let pieces = || runs.runs.iter().filter_map(|run| Some((texts.get(run.source)?, run)));
     let bounds = |source: &GenericByteArray<T>, run: &Run| -> Option<(usize, usize)> {
         let offsets = source.value_offsets();
         Some((*offsets.get(run.start)? as usize, *offsets.get(run.start + run.rows)? as usize))
@@ -135,11 +182,11 @@ fn splice_bytes<T: ByteArrayType<Offset = i32>>(sources: &[&dyn Array], runs: &R
         }
     }
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    let nulls = splice_nulls(&sources, runs);
+    let nulls = splice_nulls(sources, runs);
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(values), nulls)?))
 }
 
-fn splice_nulls<T: ByteArrayType>(sources: &[&GenericByteArray<T>], runs: &Runs) -> Option<NullBuffer> {
+fn splice_nulls(sources: &[&dyn Array], runs: &Runs) -> Option<NullBuffer> {
     if sources.iter().all(|source| source.null_count() == 0) {
         return None;
     }
