@@ -74,7 +74,7 @@ impl Action {
         config.check_writable()?;
         service::recover(storage, &table.context, &options, &config)?;
         let found = Timeline::load(storage, &config)?;
-        refuse_under_restore(&found)?;
+        service::refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         refuse_column_ids(&snapshot)?;
         let schema = write_schema(&config, &snapshot)?;
@@ -418,16 +418,6 @@ impl Action {
 fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
     let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
     concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
-}
-
-/// Between the steps of a restore the table is in no state that a write could build upon.
-fn refuse_under_restore(found: &Timeline) -> Result<()> {
-    match found.pending().find(|i| i.action == instant::Action::Restore) {
-        Some(restore) => Err(Error::unsupported("writing while a restore is pending")
-            .at_instant(&restore.requested)
-            .with_hint("let the engine that began the restore finish it")),
-        None => Ok(()),
-    }
 }
 
 /// A commit that does not carry the ids along would make readers look for the columns by name again.
