@@ -225,11 +225,6 @@ options! {
     values "a whole number from 2 on, greater than `hoodie.keep.min.commits`", values::at_least::<2, u32>;
     help "With more commits than these on the active timeline, archiving is due.";
 
-    ARCHIVE_BEYOND_SAVEPOINT: bool = "hoodie.archive.beyond.savepoint";
-    default "false";
-    values BOOLEAN, values::boolean;
-    help "Whether instants behind a savepoint are archived too. The savepoint and its commit stay.";
-
     ARCHIVE_BLOCK_ON_CLEAN: bool = "hoodie.archive.block.on.latest.clean.ectr";
     default "false";
     values BOOLEAN, values::boolean;

@@ -1,12 +1,16 @@
 //! What keeps a table healthy.
 
+mod archive;
 mod begin;
 mod clean;
 mod paths;
 mod publish;
 mod rollback;
+mod upkeep;
 
 pub(crate) use begin::refuse_under_restore;
 pub use clean::{CleanRequest, CleanResult, clean};
 pub(crate) use publish::{Done, publish};
 pub use rollback::{is_rolled_back, recover, rollback};
+pub(crate) use upkeep::{after_commit, check_options};
+pub use upkeep::{ArchiveResult, Due, archive, due};

@@ -20,7 +20,7 @@ use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
 pub use evolution::Evolution;
-pub(crate) use history::CompletionTimes;
+pub(crate) use history::{CompletionTimes, archived, history_dir};
 pub use snapshot::{PendingCompaction, Snapshot, Until};
 pub(crate) use snapshot::{arrow_schema, whole_since};
 pub use times::{completion_time, new_time};

@@ -229,20 +229,21 @@ impl Action {
             Ok(lock) => lock,
             Err(e) => return Err(self.failed(e)),
         };
-        let completed = match self.complete(&stats) {
-            Ok(completed) => completed,
+        let (completed, found) = match self.complete(&stats) {
+            Ok(done) => done,
             Err(e) => {
                 drop(lock);
                 return Err(self.failed(e));
             }
         };
         drop(lock);
-        let result = self.result(&stats, completed);
+        let mut result = self.result(&stats, completed);
         // The commit stands whatever becomes of these. As long as the signs of life are there, the next writer finds
         // the markers too, and removes both.
         if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
             let _ = self.heart.stop();
         }
+        result.warnings = service::after_commit(&self.table, &self.request.options, &found);
         Ok(result)
     }
 
@@ -306,8 +307,8 @@ impl Action {
         }
     }
 
-    /// Under the lock: is all still as it was, and if so, done.
-    fn complete(&self, stats: &[WriteStat]) -> Result<String> {
+    /// Under the lock: is all still as it was, and if so, done. Answers the timeline before it, too.
+    fn complete(&self, stats: &[WriteStat]) -> Result<(String, Timeline)> {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
@@ -324,14 +325,15 @@ impl Action {
         self.check_schema(&config, &found)?;
         self.remove_lost_files(stats)?;
         let metadata = self.metadata(stats);
-        service::publish(
+        let completed = service::publish(
             storage,
             &self.table.context,
             &config,
             &found,
             (&self.time, self.kind),
             service::Done::Wrote(&metadata),
-        )
+        )?;
+        Ok((completed, found))
     }
 
     fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
@@ -411,6 +413,7 @@ impl Action {
             bytes_written: sum(|s| s.file_size_in_bytes),
             seconds: (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0,
             retries: 0,
+            warnings: Vec::new(),
         }
     }
 }

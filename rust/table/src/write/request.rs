@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::options::{self, Operation, Options, Unsupported};
+use crate::service;
 use crate::{Error, Result};
 
 /// What a caller wants written, without the rows.
@@ -33,6 +34,8 @@ pub struct CommitResult {
     pub bytes_written: u64,
     pub seconds: f64,
     pub retries: u32,
+    /// What went wrong after the commit, which stands all the same: table services that are left to the next write.
+    pub warnings: Vec<String>,
 }
 
 /// Metadata keys by which commits state the table's schema.
@@ -48,6 +51,7 @@ pub(super) fn check(given: &Options, metadata: &BTreeMap<String, String>) -> Res
     }
     given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
     refuse_metadata_table(given)?;
+    service::check_options(given)?;
     given.get(&options::BUCKET_ENGINE)?;
     given.get(&options::LOG_BLOCK_FORMAT)?;
     given.get(&options::CONCURRENCY_MODE)?;
