@@ -25,6 +25,7 @@ from hudini.progress import Wanted, watching
 from hudini.report import Report
 from hudini.scan import Scan
 from hudini.schema import Schema, as_schema
+from hudini.services import Services
 from hudini.streams import ArrowRows, Rows
 
 Path = str | os.PathLike[str]
@@ -259,6 +260,11 @@ class Table:
     def inspect(self) -> Inspect:
         """The table's inner state, as tables."""
         return Inspect(self)
+
+    @property
+    def services(self) -> Services:
+        """Cleaning, archiving and more, by hand: writes do it by themselves when it is due."""
+        return Services(self._core)
 
     def read(
         self,

@@ -46,6 +46,7 @@ pub(crate) fn commit_result<'py>(py: Python<'py>, result: &CommitResult) -> PyRe
     out.set_item("bytes_written", result.bytes_written)?;
     out.set_item("seconds", result.seconds)?;
     out.set_item("retries", result.retries)?;
+    out.set_item("warnings", &result.warnings)?;
     Ok(out)
 }
 

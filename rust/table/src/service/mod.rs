@@ -6,11 +6,13 @@ mod clean;
 mod paths;
 mod publish;
 mod rollback;
+mod undo;
 mod upkeep;
 
 pub(crate) use begin::refuse_under_restore;
 pub use clean::{CleanRequest, CleanResult, clean};
 pub(crate) use publish::{Done, publish};
 pub use rollback::{is_rolled_back, recover, rollback};
+pub use undo::{RollbackResult, roll_back};
 pub(crate) use upkeep::{after_commit, check_options};
-pub use upkeep::{ArchiveResult, Due, archive, due};
+pub use upkeep::{ArchiveResult, Due, archive, due, would_archive};

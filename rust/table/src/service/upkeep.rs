@@ -65,6 +65,19 @@ pub fn archive(table: &Table, given: &Options) -> Result<ArchiveResult> {
     Upkeep { table, options: &options }.archive()
 }
 
+/// The instants that `archive` would archive now. Nothing is changed.
+pub fn would_archive(table: &Table, given: &Options) -> Result<ArchiveResult> {
+    let options = given.clone().with(&table.options);
+    check_options(&options)?;
+    let config = table.config()?;
+    config.check_writable()?;
+    let found = Timeline::load(table.storage.as_ref(), &config)?;
+    let upkeep = Upkeep { table, options: &options };
+    let limits = Limits { before: upkeep.before(&config, &found)?, ..upkeep.limits(&config, &found)? };
+    let instants = archive::chosen(table.storage.as_ref(), &config, &limits)?;
+    Ok(ArchiveResult { instants, ..ArchiveResult::default() })
+}
+
 /// Cleans and archives if that is due. The write before it stands whatever becomes of this: failures are told, and the
 /// next write tries again. Where another writer is at it, there is nothing to do.
 ///

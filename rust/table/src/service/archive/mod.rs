@@ -74,6 +74,13 @@ pub(crate) fn run(
     Ok(Archived { instants: entries.into_iter().map(|entry| entry.requested).collect(), merged })
 }
 
+/// The instants that `run` would archive.
+pub(crate) fn chosen(storage: &dyn Storage, config: &TableConfig, limits: &Limits) -> Result<Vec<String>> {
+    let found = Timeline::load(storage, config)?;
+    let chosen = select::select(storage, config, &found, limits)?;
+    Ok(chosen.into_iter().map(|instant| instant.requested.clone()).collect())
+}
+
 /// Takes away what the history has already: an archiving was interrupted.
 fn finish(storage: &dyn Storage, config: &TableConfig) -> Result<()> {
     let found = Timeline::load(storage, config)?;
