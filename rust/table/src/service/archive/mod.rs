@@ -58,9 +58,6 @@ pub(crate) fn run(
     finish(storage, config)?;
     let found = Timeline::load(storage, config)?;
     let chosen = select::select(storage, config, &found, limits)?;
-    if chosen.is_empty() {
-        return Ok(Archived::default());
-    }
     let entries = chosen.iter().map(|instant| entry(storage, &found, instant)).collect::<Result<Vec<_>>>()?;
     for instant in chosen.iter().filter(|instant| instant.action.writes_data()) {
         // Left by a writer that died after its commit.
@@ -69,6 +66,7 @@ pub(crate) fn run(
     let mut tree = Tree::load(storage, config)?;
     tree.add(&entries)?;
     remove(storage, &found, &chosen)?;
+    // With nothing to archive, too: the last merge may have been interrupted.
     let merged = tree.merge(growth)?;
     tree.sweep(growth.manifests.saturating_add(merged))?;
     Ok(Archived { instants: entries.into_iter().map(|entry| entry.requested).collect(), merged })
