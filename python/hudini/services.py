@@ -101,8 +101,8 @@ class Services:
             schedule: make a plan.
             execute: carry out what is planned.
             dry_run: only tell which files would go.
-            policy: `"commits"`, `"hours"` or `"versions"` (of each file group); Apache Hudi's words will do. Without it,
-                the option `hoodie.clean.policy` says it.
+            policy: `"commits"`, `"hours"` or `"versions"` (of each file group); Apache Hudi's words will do.
+                Without it, the option `hoodie.clean.policy` says it.
             retain: how many of them are kept.
 
         >>> table.services.clean(retain=5)
@@ -113,8 +113,8 @@ class Services:
     def archive(self, dry_run: bool = False, *, options: Mapping[str, Any] | None = None) -> ArchiveResult:
         """Moves old instants from the active timeline into its history, so that the table opens quickly.
 
-        With more than `hoodie.keep.max.commits` commits on the timeline, all but `hoodie.keep.min.commits` go; more stay
-        where a clean, a pending write, a savepoint or the metadata table has need of them.
+        With more than `hoodie.keep.max.commits` commits on the timeline, all but `hoodie.keep.min.commits` go; more
+        stay where a clean, a pending write, a savepoint or the metadata table has need of them.
         """
         return ArchiveResult(**_core.archive(self._core, dry_run, options_text(options)))
 

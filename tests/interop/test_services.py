@@ -1,4 +1,4 @@
-"""Cleaning and archiving by turns: each engine reads what the other left, goes back in time, and cleans and archives on."""
+"""Cleaning and archiving by turns: each engine reads what the other left, goes back in time, and cleans on."""
 
 from __future__ import annotations
 

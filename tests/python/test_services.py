@@ -24,9 +24,7 @@ BY_HAND = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
 
 
 def made(path: Path, options: dict[str, object], commits: int) -> tuple[hudini.Table, list[hudini.CommitResult]]:
-    table = hudini.create(
-        path, SCHEMA, record_key="id", ordering="ts", options={"hoodie.bucket.index.num.buckets": 1}
-    )
+    table = hudini.create(path, SCHEMA, record_key="id", ordering="ts", options={"hoodie.bucket.index.num.buckets": 1})
     return table, [table.upsert([{"id": "a", "ts": ts}], options=options) for ts in range(commits)]
 
 

@@ -78,7 +78,11 @@ pub(crate) fn rollback<'py>(
 }
 
 #[pyfunction]
-pub(crate) fn due<'py>(py: Python<'py>, table: &Bound<'py, Table>, options: Map) -> PyResult<Vec<(&'static str, String)>> {
+pub(crate) fn due<'py>(
+    py: Python<'py>,
+    table: &Bound<'py, Table>,
+    options: Map,
+) -> PyResult<Vec<(&'static str, String)>> {
     let table = &table.get().inner;
     let due = released(py, move || service::due(table, &values::options(options)?))?;
     Ok(due.into_iter().map(|due| (due.service, due.why)).collect())

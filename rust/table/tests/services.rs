@@ -132,13 +132,11 @@ fn a_dry_run_changes_nothing() {
 fn a_plan_is_carried_out_later() {
     let (world, _, instants) = one_group();
     let table = world.table();
-    let planned =
-        service::clean(&table, &CleanRequest { execute: false, ..request(CleanPolicy::Commits, 3) }).unwrap();
+    let planned = service::clean(&table, &CleanRequest { execute: false, ..request(CleanPolicy::Commits, 3) }).unwrap();
     assert_eq!((planned.completed, left(&world, &instants).len()), (None, 7));
     // From now on files may be gone.
     assert_eq!(as_of(&table, &instants[0]).unwrap_err().kind(), ErrorKind::InstantCleaned);
-    let done =
-        service::clean(&table, &CleanRequest { schedule: false, ..request(CleanPolicy::Commits, 1) }).unwrap();
+    let done = service::clean(&table, &CleanRequest { schedule: false, ..request(CleanPolicy::Commits, 1) }).unwrap();
     assert_eq!((done.instant.clone(), left(&world, &instants)), (planned.instant.clone(), vec![4, 5, 6, 7]));
     assert_eq!(done.finished, [planned.instant.unwrap()]);
     world.assert_no_traces();

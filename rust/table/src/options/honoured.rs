@@ -4,8 +4,8 @@ use hudini_format::key::Generator;
 
 use super::opt::{Honoured, Opt};
 use super::values::{
-    self, BOOLEAN, BucketEngine, CleanPolicy, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, MergeType, Operation,
-    QueryType, TableType, Unsupported,
+    self, BOOLEAN, BucketEngine, CleanPolicy, Codec, ConcurrencyMode, IndexType, LogBlockFormat, MergeMode, MergeType,
+    Operation, QueryType, TableType, Unsupported,
 };
 
 const FIELDS: &str = "field names, between commas";

@@ -14,5 +14,5 @@ pub use clean::{CleanRequest, CleanResult, clean};
 pub(crate) use publish::{Done, publish};
 pub use rollback::{is_rolled_back, recover, rollback};
 pub use undo::{RollbackResult, roll_back};
-pub(crate) use upkeep::{after_commit, check_options};
 pub use upkeep::{ArchiveResult, Due, archive, due, would_archive};
+pub(crate) use upkeep::{after_commit, check_options};

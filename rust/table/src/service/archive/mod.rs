@@ -46,12 +46,7 @@ pub(crate) struct Archived {
 
 /// Archives what the limits do not keep, of any table of layout 2: a metadata table as well. Callers hold the lock of
 /// the table (of a metadata table, that of its table).
-pub(crate) fn run(
-    storage: &dyn Storage,
-    config: &TableConfig,
-    limits: &Limits,
-    growth: Growth,
-) -> Result<Archived> {
+pub(crate) fn run(storage: &dyn Storage, config: &TableConfig, limits: &Limits, growth: Growth) -> Result<Archived> {
     if config.layout != Layout::Two {
         return Err(Error::unsupported("archiving the timeline of a table of version 6"));
     }

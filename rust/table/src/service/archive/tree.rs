@@ -112,11 +112,9 @@ impl<'a> Tree<'a> {
 
     /// Merges the files of each level that has many into one of the next. Answers how many levels were merged.
     pub(super) fn merge(&mut self, growth: Growth) -> Result<usize> {
+        let mut merged = 0;
         for level in 0..LAST_LEVEL {
             let inputs = self.candidates(level, growth)?;
-            if inputs.is_empty() {
-                return Ok(usize::from(level));
-            }
             let mut entries = Vec::new();
             for (_, file) in &inputs {
                 entries.extend(self.read(&file.file_name)?);
@@ -126,13 +124,14 @@ impl<'a> Tree<'a> {
             let (Some(least), Some(greatest)) =
                 (inputs.iter().map(|(name, _)| &name.least).min(), inputs.iter().map(|(name, _)| &name.greatest).max())
             else {
-                return Ok(usize::from(level));
+                continue;
             };
             let name = FileName { least: least.clone(), greatest: greatest.clone(), level: level + 1 };
             let files: Vec<HistoryFile> = inputs.into_iter().map(|(_, file)| file).collect();
             self.put(&name, &entries, &files)?;
+            merged += 1;
         }
-        Ok(usize::from(LAST_LEVEL))
+        Ok(merged)
     }
 
     /// The files of a level that are to be merged, the oldest first; none if the level has few.

@@ -88,7 +88,11 @@ pub(super) fn plan(
             state: State::Completed.name().to_uppercase(),
             ..ActionInstant::default()
         }),
-        last_completed_commit_timestamp: timeline.commits().next_back().map(|i| i.requested.clone()).unwrap_or_default(),
+        last_completed_commit_timestamp: timeline
+            .commits()
+            .next_back()
+            .map(|i| i.requested.clone())
+            .unwrap_or_default(),
         policy: policy.kind.word().to_owned(),
         files_to_be_deleted_per_partition: Some(BTreeMap::new()),
         version: Some(VERSION),
@@ -226,8 +230,9 @@ pub(super) fn named(storage: &dyn Storage, time: &str, plan: &CleanerPlan) -> Re
     }
     for name in named.values().flatten() {
         if !view::holds_data(name) {
-            return Err(Error::unsupported(format!("a clean plan that names '{name}', which is no data file"))
-                .at_instant(time));
+            return Err(
+                Error::unsupported(format!("a clean plan that names '{name}', which is no data file")).at_instant(time)
+            );
         }
     }
     named.retain(|_, names| !names.is_empty());
