@@ -5,13 +5,13 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hudini_format::action::{CleanFileInfo, CleanerPlan};
-use hudini_format::instant::{Action, State};
+use hudini_format::action::{CleanFileInfo, CleanerPlan, CommitMetadata};
+use hudini_format::instant::{Action, InstantFile, State};
 use hudini_table::options::{CleanPolicy, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::service::{self, CleanRequest, CleanResult};
 use hudini_table::storage::faulty::{Fault, FaultPlan};
-use hudini_table::{ErrorKind, Listed, Result, Table};
+use hudini_table::{ErrorKind, Listed, Result, Table, timeline};
 use rstest::rstest;
 
 use support::{Model, Place, Scene, Spec, World, row, rows_of, upserted};
@@ -374,4 +374,68 @@ fn what_is_due_is_told() {
     assert_eq!(services(&table), ["archive"]);
     service::archive(&table, &Options::default()).unwrap();
     assert_eq!(services(&table), [""; 0]);
+}
+
+/// Without the commit that replaced it, a group would be read again.
+#[test]
+fn a_replacing_commit_stays_until_the_replaced_files_are_gone() {
+    let (world, spec, instants) = one_group();
+    let old = world.data_files();
+    let id = old.first().unwrap().rsplit('/').next().unwrap().split('_').next().unwrap().to_owned();
+    let table = world.table();
+    let time = timeline::new_time(&table.context, &table.config().unwrap(), &table.timeline().unwrap()).unwrap();
+    let metadata = CommitMetadata {
+        partition_to_write_stats: Some(BTreeMap::new()),
+        extra_metadata: Some(BTreeMap::new()),
+        operation_type: Some("DELETE_PARTITION".into()),
+        partition_to_replace_file_ids: Some(BTreeMap::from([("A".to_owned(), vec![id.clone()])])),
+        ..CommitMetadata::default()
+    };
+    for (name, bytes) in [
+        (InstantFile::requested(&time, Action::ReplaceCommit), Vec::new()),
+        (InstantFile::inflight(&time, Action::ReplaceCommit), Vec::new()),
+        (InstantFile::completed(&time, &time, Action::ReplaceCommit), metadata.encode().unwrap()),
+    ] {
+        world.put(&format!(".hoodie/timeline/{name}"), &bytes);
+    }
+    let archives = [SMALL, &[("hoodie.clean.automatic", "false")]].concat();
+    let on_timeline = || world.table().timeline().unwrap().find(&time).is_some();
+    for ts in 20..32 {
+        spec.upsert(&with(world.table(), &archives), &[row("b", "B", ts, "")]).unwrap();
+        assert_eq!(rows_of(&world.table()).into_keys().collect::<Vec<_>>(), ["b"]);
+    }
+    assert!(on_timeline());
+    assert_eq!(left(&world, &instants).len(), 7);
+    clean(&world.table(), 1).unwrap();
+    assert_eq!(left(&world, &instants), [0; 0], "the group went as a whole");
+    let done = service::archive(&with(world.table(), SMALL), &Options::default()).unwrap();
+    assert!(done.instants.contains(&time) && !on_timeline());
+    assert_eq!(rows_of(&world.table()).into_keys().collect::<Vec<_>>(), ["b"]);
+}
+
+/// A clean that lost its end says that all is gone, and yet a file is there.
+#[test]
+fn a_replacing_commit_stays_where_a_clean_missed_a_file() {
+    let (world, spec, _) = one_group();
+    let file = world.data_files().into_iter().next_back().unwrap();
+    let kept = world.files()[&file].clone();
+    let id = file.rsplit('/').next().unwrap().split('_').next().unwrap().to_owned();
+    let table = world.table();
+    let time = timeline::new_time(&table.context, &table.config().unwrap(), &table.timeline().unwrap()).unwrap();
+    let metadata = CommitMetadata {
+        partition_to_write_stats: Some(BTreeMap::new()),
+        extra_metadata: Some(BTreeMap::new()),
+        partition_to_replace_file_ids: Some(BTreeMap::from([("A".to_owned(), vec![id])])),
+        ..CommitMetadata::default()
+    };
+    let name = InstantFile::completed(&time, &time, Action::ReplaceCommit);
+    world.put(&format!(".hoodie/timeline/{name}"), &metadata.encode().unwrap());
+    for ts in 20..32 {
+        spec.upsert(&with(world.table(), BY_HAND), &[row("b", "B", ts, "")]).unwrap();
+    }
+    clean(&world.table(), 1).unwrap();
+    world.put(&file, &kept);
+    let done = service::archive(&with(world.table(), SMALL), &Options::default()).unwrap();
+    assert!(!done.instants.is_empty() && !done.instants.contains(&time));
+    assert_eq!(rows_of(&world.table()).into_keys().collect::<Vec<_>>(), ["b"]);
 }
