@@ -148,6 +148,26 @@ class Table:
     def compactions_after_write(self, options: dict[str, str]) -> Compactions:
         """Those that the options of a write ask for, once it is done."""
 
+def clean(
+    table: Table,
+    schedule: bool,
+    execute: bool,
+    dry_run: bool,
+    policy: str | None,
+    retain: int | None,
+    options: dict[str, str],
+) -> dict[str, Any]:
+    """The dict holds the fields of `hudini.services.CleanResult`."""
+
+def archive(table: Table, dry_run: bool, options: dict[str, str]) -> dict[str, Any]:
+    """The dict holds the fields of `hudini.services.ArchiveResult`."""
+
+def rollback(table: Table, instant: str, dry_run: bool, options: dict[str, str]) -> dict[str, Any]:
+    """The dict holds the fields of `hudini.services.RollbackResult`."""
+
+def due(table: Table, options: dict[str, str]) -> list[tuple[str, str]]:
+    """Services that should run, and why."""
+
 def is_table(path: str, storage_options: dict[str, str]) -> bool: ...
 def inspect_log(
     file: str, storage_options: dict[str, str], limit: int | None, emit: Callable[[str, str], None]

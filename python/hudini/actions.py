@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -34,12 +35,15 @@ class CommitResult:
     retries: int = 0
     """How often the write was planned anew because another writer came first."""
     warnings: tuple[str, ...] = ()
-    """What went wrong after the commit, which stands: a compaction that was due, say."""
+    """What went wrong after the commit, which stands all the same: a clean or an archiving that was due. The next write
+    tries again."""
 
     @classmethod
     def from_core(cls, values: Mapping[str, Any]) -> CommitResult:
         """From the compiled module's dict, which may hold more than is shown here."""
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        for text in known.get("warnings", ()):
+            warnings.warn(text, stacklevel=4)
         return cls(**known | {"warnings": tuple(known.get("warnings", ()))})
 
     def to_dict(self) -> dict[str, Any]:

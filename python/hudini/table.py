@@ -261,6 +261,11 @@ class Table:
         """The table's inner state, as tables."""
         return Inspect(self)
 
+    @property
+    def services(self) -> Services:
+        """Compaction, cleaning, archiving and more, by hand: writes do what is due by themselves."""
+        return Services(self._core)
+
     def read(
         self,
         columns: Sequence[str] | None = None,
@@ -444,14 +449,6 @@ class Table:
                 # The caller's own iterator failed: that is what happened, not its echo across the stream.
                 raise source.failure from error
             raise
-
-    @property
-    def services(self) -> Services:
-        """What keeps the table healthy: compaction.
-
-        >>> table.services.compact()
-        """
-        return Services(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and self.path == other.path

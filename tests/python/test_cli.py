@@ -32,6 +32,7 @@ VERBS = [
     "demo",
 ]
 VERBS += ["log", "hfile", "instant", "partitions", "slices", "files", "indexes", "metadata", "verify", "diff"]
+VERBS += ["clean", "archive", "rollback"]
 
 
 def run(*arguments: str, code: int = 0) -> tuple[str, str]:

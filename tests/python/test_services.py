@@ -1,75 +1,145 @@
-"""`Table.services` and the verbs that go with it."""
+"""Cleaning, archiving and rolling back, from Python and at the command line."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import hudini
-from hudini.cli.app import app
+
+SCHEMA = {"id": "string not null", "ts": "long not null"}
+SMALL = {
+    "hoodie.clean.commits.retained": 2,
+    "hoodie.keep.min.commits": 4,
+    "hoodie.keep.max.commits": 6,
+    "hoodie.timeline.compaction.batch.size": 2,
+}
+BY_HAND = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> hudini.Table:
-    pa = pytest.importorskip("pyarrow")
-    schema = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64())])
-    table = hudini.create(
-        str(tmp_path / "t"), schema, record_key="id", ordering="ts", partition_by="city", table_type="mor"
+def made(path: Path, options: dict[str, object], commits: int) -> tuple[hudini.Table, list[hudini.CommitResult]]:
+    table = hudini.create(path, SCHEMA, record_key="id", ordering="ts", options={"hoodie.bucket.index.num.buckets": 1})
+    return table, [table.upsert([{"id": "a", "ts": ts}], options=options) for ts in range(commits)]
+
+
+def base_files(path: Path) -> list[str]:
+    return sorted(file.name for file in path.glob("*.parquet"))
+
+
+def run(*arguments: str, code: int = 0, answer: str = "") -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "hudini", *arguments],
+        input=answer,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
     )
-    for ts in range(3):
-        rows = [{"id": f"{city}{n}", "city": city, "ts": ts} for city in ("sf", "la") for n in range(3)]
-        table.upsert(pa.Table.from_pylist(rows, schema=schema))
-    return table
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
 
 
-def test_compaction_changes_no_row(table: hudini.Table) -> None:
-    before = sorted(table.read(meta=False).to_arrow().to_pylist(), key=str)
-    result = table.services.compact()
-    assert (result.operation, result.action) == ("compact", "commit")
-    assert result.files_added == result.files_removed > 0
-    assert sorted(table.read(meta=False).to_arrow().to_pylist(), key=str) == before
-    assert sorted(table.read(meta=False, mode="read_optimized").to_arrow().to_pylist(), key=str) == before
-    assert not table.services.compact()
+def test_a_clean_keeps_what_it_is_told_to(tmp_path: Path) -> None:
+    table, commits = made(tmp_path / "t", BY_HAND, 7)
+    would = table.services.clean(dry_run=True, retain=3)
+    assert would.instant is None
+    assert len(would.files) == 3
+    assert len(base_files(tmp_path / "t")) == 7
+    done = table.services.clean(retain=3)
+    assert (done.files, done.retained) == (would.files, commits[4].instant)
+    assert len(base_files(tmp_path / "t")) == 4
+    assert table.read(as_of=commits[4]).count() == 1
+    with pytest.raises(hudini.InstantCleaned) as raised:
+        table.read(as_of=commits[3]).count()
+    assert commits[4].instant in raised.value.hint
+    assert table.services.clean(policy="versions", retain=2).files
+    assert len(base_files(tmp_path / "t")) == 2
 
 
-def test_a_plan_waits(table: hudini.Table) -> None:
-    planned = table.services.compact(execute=False)
-    assert (planned.action, planned.completed, planned.files_added) == ("compaction", None, 0)
-    assert not table.services.compact(execute=False)
-    done = table.services.compact(schedule=False)
-    assert (done.instant, done.action) == (planned.instant, "commit")
+def test_planning_and_doing_can_be_apart(tmp_path: Path) -> None:
+    table, _ = made(tmp_path / "t", BY_HAND, 5)
+    planned = table.services.clean(execute=False, retain=1)
+    assert planned.instant
+    assert planned.completed is None
+    assert len(base_files(tmp_path / "t")) == 5
+    done = table.services.clean(schedule=False)
+    assert (done.instant, done.finished) == (planned.instant, [planned.instant])
+    assert len(base_files(tmp_path / "t")) == 2
 
 
-def test_partitions_can_be_chosen(table: hudini.Table) -> None:
-    assert table.services.compact(where="city = 'sf'")
-    assert {row["partition"] for row in table.inspect.slices() if row["log_files"]} == {"la"}
-    with pytest.raises(hudini.InvalidOption):
-        table.services.compact(where="ts > 0")
+def test_writes_keep_the_table_small(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table, commits = made(tmp_path / "t", SMALL, 20)
+    assert len(base_files(tmp_path / "t")) == 3
+    active = [row for row in table.inspect.timeline() if row["action"] == "commit"]
+    assert len(active) <= 7
+    every = [row["requested"] for row in table.inspect.timeline(archived=True) if row["action"] == "commit"]
+    assert every == [commit.instant for commit in commits]
+    assert table.verify(deep=True).ok
+    assert table.services.due(options=SMALL) == []
 
 
-def test_options_are_checked(table: hudini.Table) -> None:
-    strategy = "org.apache.hudi.table.action.compact.strategy.DayBasedCompactionStrategy"
-    with pytest.raises(hudini.UnsupportedFeature, match="DayBased"):
-        table.services.compact(options={"hoodie.compaction.strategy": strategy})
+def test_what_is_due_says_why(tmp_path: Path) -> None:
+    table, _ = made(tmp_path / "t", BY_HAND, 8)
+    assert table.services.due() == []
+    clean, archive = table.services.due(options=SMALL)
+    assert (clean.service, clean.why) == ("clean", "8 commits, and no clean yet")
+    assert (archive.service, archive.why) == ("archive", "8 commits on the active timeline, more than 6")
+    would = table.services.archive(dry_run=True, options=SMALL)
+    assert len(would.instants) == 4
+    assert table.services.archive(options=SMALL).instants == would.instants
 
 
-def test_a_write_may_be_followed_by_a_compaction(table: hudini.Table) -> None:
-    rows = [{"id": "sf0", "city": "sf", "ts": 9}]
-    options = {"hoodie.compact.inline": True, "hoodie.compact.inline.max.delta.commits": 4}
-    result = table.upsert(rows, options=options)
-    assert result.warnings == ()
-    assert [row["action"] for row in table.inspect.timeline()] == ["deltacommit"] * 4 + ["commit"]
+def test_a_service_that_fails_after_the_commit_is_a_warning(tmp_path: Path) -> None:
+    table, _ = made(tmp_path / "t", BY_HAND, 7)
+    (tmp_path / "t/.hoodie/timeline/history").mkdir(exist_ok=True)
+    (tmp_path / "t/.hoodie/timeline/history/_version_").write_text("77")
+    with pytest.warns(UserWarning, match="the archiving after it failed"):
+        done = table.upsert([{"id": "b", "ts": 1}], options=SMALL)
+    assert done.instant
+    assert len(done.warnings) == 1
+    assert table.read().count() == 2
 
 
-def test_the_verb(table: hudini.Table) -> None:
-    runner = CliRunner()
-    planned = runner.invoke(app, ["compact", table.path, "--no-execute", "--json"])
-    assert planned.exit_code == 0, planned.output
-    instant = json.loads(planned.stdout)["instant"]
-    done = runner.invoke(app, ["compact", table.path, "--json", "-o", "hoodie.compaction.target.io=1"])
-    assert json.loads(done.stdout)["instant"] == instant
-    again = runner.invoke(app, ["compact", table.path])
-    assert "nothing to compact" in again.output
+def test_only_a_dead_writers_pending_write_is_rolled_back(tmp_path: Path) -> None:
+    table, [first] = made(tmp_path / "t", {}, 1)
+    timeline = tmp_path / "t/.hoodie/timeline"
+    (timeline / "20260101000000000.commit.requested").touch()
+    with pytest.raises(hudini.UnsupportedFeature, match="has completed"):
+        table.services.rollback(first)
+    with pytest.raises(hudini.InstantNotFound):
+        table.services.rollback("20250101000000000")
+    heartbeat = tmp_path / "t/.hoodie/.heartbeat/20260101000000000"
+    heartbeat.parent.mkdir(exist_ok=True)
+    heartbeat.touch()
+    with pytest.raises(hudini.CommitConflict, match="alive"):
+        table.services.rollback("20260101000000000")
+    heartbeat.unlink()
+    assert table.services.rollback("20260101000000000", dry_run=True).action == "commit"
+    assert table.services.rollback("20260101000000000").files == []
+    assert not list(timeline.glob("20260101000000000*"))
+
+
+def test_verbs_ask_before_they_delete(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    made(path, BY_HAND, 5)
+    out, err = run("clean", str(path), "--retain", "2", "--dry-run")
+    assert len(out.splitlines()) == 2
+    assert "2 files would be deleted" in err
+    run("clean", str(path), "--retain", "2", answer="n\n", code=1)
+    assert len(base_files(path)) == 5
+    done = json.loads(run("clean", str(path), "--retain", "2", "--yes", "--json")[0])
+    assert len(done["files"]) == 2
+    assert len(base_files(path)) == 3
+    assert "nothing to archive" in run("archive", str(path), "--yes")[1]
+    (path / ".hoodie/timeline/20260101000000000.commit.requested").touch()
+    assert "would be rolled back" in run("rollback", str(path), "20260101000000000", "--dry-run")[1]
+    assert "rolled back" in run("rollback", str(path), "20260101000000000", "--yes")[1]

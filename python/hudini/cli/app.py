@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 import hudini
-from hudini.cli import check, compact, demo, files, look, rows
+from hudini.cli import check, compact, demo, files, look, rows, upkeep
 
 app = typer.Typer(
-    help="Look into Apache Hudi tables: hudini VERB TABLE.",
+    help="Look into Apache Hudi tables, and keep them healthy: hudini VERB TABLE.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -55,6 +55,9 @@ for command in (
     files.instant,
     check.verify,
     compact.compact,
+    upkeep.clean,
+    upkeep.archive,
+    upkeep.rollback,
     demo.demo,
 ):
     app.command()(command)

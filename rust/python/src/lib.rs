@@ -9,6 +9,7 @@ mod errors;
 mod inspect;
 mod merger;
 mod scan;
+mod services;
 mod table;
 mod values;
 mod watched;
@@ -33,6 +34,14 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(inspect::inspect_hfile, m)?,
         wrap_pyfunction!(inspect::inspect_instant, m)?,
         wrap_pyfunction!(inspect::inspect_properties, m)?,
+    ] {
+        m.add_function(function)?;
+    }
+    for function in [
+        wrap_pyfunction!(services::clean, m)?,
+        wrap_pyfunction!(services::archive, m)?,
+        wrap_pyfunction!(services::rollback, m)?,
+        wrap_pyfunction!(services::due, m)?,
     ] {
         m.add_function(function)?;
     }

@@ -27,7 +27,7 @@ use crate::watched::{Listener, watched};
 /// A handle on one table; every call looks at the newest state.
 #[pyclass(module = "hudini._core", frozen)]
 pub(crate) struct Table {
-    inner: hudini_table::Table,
+    pub(crate) inner: hudini_table::Table,
 }
 
 #[pymethods]

@@ -74,10 +74,19 @@ pub fn is_dead(storage: &dyn Storage, context: &Context, options: &Options, time
         return Ok(storage.try_lock(&life_lock)?.is_some());
     }
     let Some(heartbeat) = storage.head(&heartbeat_path(time))? else { return Ok(true) };
+    Ok(context.clock.now_ms() - heartbeat.modified_ms > patience_ms(options)?)
+}
+
+/// How long a writer may be silent before it counts as dead.
+pub(crate) fn patience_ms(options: &Options) -> Result<i64> {
     let interval = options.get_or_default(&options::HEARTBEAT_INTERVAL_MS)?;
     let misses = options.get_or_default(&options::HEARTBEAT_MISSES)?;
-    let allowed = i64::try_from(interval.saturating_mul(u64::from(misses))).unwrap_or(i64::MAX);
-    Ok(context.clock.now_ms() - heartbeat.modified_ms > allowed)
+    Ok(i64::try_from(interval.saturating_mul(u64::from(misses))).unwrap_or(i64::MAX))
+}
+
+/// Whether the action is, or was, a writer's of ours, so that it is known at once whether that one lives.
+pub(crate) fn has_life(storage: &dyn Storage, time: &str) -> Result<bool> {
+    Ok(storage.head(&life_lock_path(time))?.is_some())
 }
 
 /// The writes of which a life lock is left, held or not. It is the first thing that a write puts on storage and the last

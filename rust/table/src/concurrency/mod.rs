@@ -7,8 +7,9 @@ mod markers;
 
 pub use conflict::{Touched, check as check_conflicts};
 pub use heart::{Heart, is_dead};
-pub(crate) use heart::{forget, lives, stand_in};
+pub(crate) use heart::{forget, has_life, lives, patience_ms, stand_in};
 pub use lock::table_lock;
+pub(crate) use lock::{service_lock, try_service_lock};
 pub use markers::{
     Marked, MarkerKind, create as create_marker, delete_all as delete_markers, is_marked, list as list_markers,
     remove_lost_files,

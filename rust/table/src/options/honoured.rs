@@ -4,7 +4,7 @@ use hudini_format::key::Generator;
 
 use super::opt::{Honoured, Opt};
 use super::values::{
-    self, BOOLEAN, BucketEngine, Codec, CompactionStrategy, CompactionTrigger, ConcurrencyMode, IndexType,
+    self, BOOLEAN, BucketEngine, CleanPolicy, Codec, CompactionStrategy, CompactionTrigger, ConcurrencyMode, IndexType,
     LogBlockFormat, MergeMode, MergeType, Operation, QueryType, TableType, Unsupported,
 };
 
@@ -219,6 +219,77 @@ options! {
     default "0";
     values "a number of files", values::at_least::<0, u64>;
     help "File groups with fewer logs are left out, where the most logs come first.";
+
+    // Upkeep.
+    CLEAN_AUTOMATIC: bool = "hoodie.clean.automatic";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a write, once it has committed, deletes files that no state to be kept needs any more.";
+
+    CLEAN_POLICY: CleanPolicy = "hoodie.clean.policy" | "hoodie.cleaner.policy";
+    default "KEEP_LATEST_COMMITS";
+    values CleanPolicy::VALUES, CleanPolicy::parse;
+    help "What a clean keeps: the states of the last commits, those of the last hours, or so many versions of each file group. The newest state is always kept.";
+
+    CLEAN_COMMITS: u32 = "hoodie.clean.commits.retained" | "hoodie.cleaner.commits.retained";
+    default "10";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "How many commits a clean keeps, with the state before them.";
+
+    CLEAN_HOURS: u32 = "hoodie.clean.hours.retained" | "hoodie.cleaner.hours.retained";
+    default "24";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "Of how many hours a clean keeps the commits, with the state before them.";
+
+    CLEAN_VERSIONS: u32 = "hoodie.clean.fileversions.retained" | "hoodie.cleaner.fileversions.retained";
+    default "3";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "How many versions of each file group a clean keeps.";
+
+    CLEAN_TRIGGER: u32 = "hoodie.clean.trigger.max.commits" | "hoodie.clean.max.commits";
+    default "1";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "After how many commits the next clean is due.";
+
+    CLEAN_INCREMENTAL: bool = "hoodie.clean.incremental.enabled" | "hoodie.cleaner.incremental.mode";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a clean looks only into partitions that were written to since what the last one kept.";
+
+    ARCHIVE_AUTOMATIC: bool = "hoodie.archive.automatic";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a write, once it has committed, moves old instants from the active timeline into its history.";
+
+    KEEP_MIN: u32 = "hoodie.keep.min.commits";
+    default "20";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "How many commits stay on the active timeline when the others are archived. More do if a clean keeps more.";
+
+    KEEP_MAX: u32 = "hoodie.keep.max.commits";
+    default "30";
+    values "a whole number from 2 on, greater than `hoodie.keep.min.commits`", values::at_least::<2, u32>;
+    help "With more commits than these on the active timeline, archiving is due.";
+
+    ARCHIVE_BLOCK_ON_CLEAN: bool = "hoodie.archive.block.on.latest.clean.ectr";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether archiving stops at the earliest commit that the last clean kept.";
+
+    HISTORY_BATCH: u32 = "hoodie.timeline.compaction.batch.size";
+    default "10";
+    values "a whole number from 2 on", values::at_least::<2, u32>;
+    help "How many files of one level of the history are merged into one of the next.";
+
+    HISTORY_TARGET_BYTES: u64 = "hoodie.timeline.compaction.target.file.max.bytes";
+    default "1048576000";
+    values "bytes", values::at_least::<1, u64>;
+    help "At most so many bytes of the history are merged into one file.";
+
+    HISTORY_MANIFESTS: u32 = "hoodie.timeline.manifest.retained.versions";
+    default "3";
+    values "a whole number from 1 on", values::at_least::<1, u32>;
+    help "How many manifests of the history, with the files that they name, are kept for its readers.";
 
     // Reading.
     QUERY_TYPE: QueryType = "hoodie.datasource.query.type" | "hoodie.datasource.view.type";

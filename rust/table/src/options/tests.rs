@@ -85,8 +85,8 @@ fn every_known_name_is_accepted_or_refused_as_its_class_says() {
 #[rstest]
 #[case("hoodie.datasource.hive_sync.enable", "false")]
 #[case("hoodie.metrics.on", "FALSE")]
-#[case("hoodie.clean.automatic", "false")]
-#[case("hoodie.archive.automatic", "false")]
+#[case("hoodie.clean.async.enabled", "false")]
+#[case("hoodie.archive.async", "false")]
 #[case("hoodie.compact.inline", " false ")]
 #[case("hoodie.table.base.file.format", "parquet")]
 #[case("hoodie.precommit.validators", "")]
@@ -96,7 +96,7 @@ fn a_refused_key_may_ask_for_nothing(#[case] key: &str, #[case] value: &str) {
 }
 
 #[rstest]
-#[case("hoodie.clean.automatic", "true")]
+#[case("hoodie.clean.async.enabled", "true")]
 #[case("hoodie.datasource.hive_sync.enable", "true")]
 #[case("hoodie.write.commit.callback.on", "true")]
 #[case("hoodie.metrics.on", "true")]
@@ -112,10 +112,10 @@ fn what_changes_no_row_can_be_a_warning(#[case] key: &str, #[case] value: &str) 
 
 #[test]
 fn all_soft_refusals_make_one_warning_and_hard_ones_stay_errors() {
-    let soft = [("hoodie.metrics.on", "true"), ("hoodie.clean.automatic", "true"), ("hudini.unsupported", "warn")];
+    let soft = [("hoodie.metrics.on", "true"), ("hoodie.archive.async", "true"), ("hudini.unsupported", "warn")];
     assert_eq!(
         parse(&soft).unwrap().warnings(),
-        ["hudini does not do what these options ask for; no row changes: hoodie.clean.automatic, hoodie.metrics.on"]
+        ["hudini does not do what these options ask for; no row changes: hoodie.archive.async, hoodie.metrics.on"]
     );
     let hard = [soft[0], soft[2], ("hoodie.table.cdc.enabled", "true")];
     let e = refused(&hard);

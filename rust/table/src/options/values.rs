@@ -92,6 +92,19 @@ words! {
 }
 
 words! {
+    /// What a clean keeps.
+    CleanPolicy {
+        /// The states of the last commits.
+        Commits = "KEEP_LATEST_COMMITS" | "commits",
+        /// The states of the commits of the last hours.
+        Hours = "KEEP_LATEST_BY_HOURS" | "hours",
+        /// The last versions of each file group.
+        Versions = "KEEP_LATEST_FILE_VERSIONS" | "versions",
+    }
+    not_done: []
+}
+
+words! {
     /// Which of two rows with one key wins.
     ///
     /// The older ways of saying it mean the same: the merge strategy's id, and the payload classes that Apache Hudi

@@ -9,6 +9,7 @@ use hudini_format::action::{InstantInfo, RollbackMetadata, RollbackPartitionMeta
 use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
+use super::paths::below_root;
 use super::publish;
 use crate::concurrency::{self, Marked};
 use crate::config::TableConfig;
@@ -16,7 +17,7 @@ use crate::context::Context;
 use crate::metadata::keep;
 use crate::options::Options;
 use crate::site::Site;
-use crate::storage::{Storage, without_scheme};
+use crate::storage::{Storage, absolute};
 use crate::timeline::{self, Instant, Timeline};
 use crate::{Error, Result};
 
@@ -201,17 +202,6 @@ fn request(storage: &dyn Storage, victim: &str, marked: &Marked) -> RollbackRequ
     }
 }
 
-/// Plans name files by their whole path, without a scheme.
-fn absolute(storage: &dyn Storage, path: &str) -> String {
-    format!("{}/{path}", without_scheme(storage.root()))
-}
-
-fn below_root<'a>(root: &str, path: &'a str) -> Option<&'a str> {
-    let path = path.strip_prefix("file:").unwrap_or(path).trim_start_matches('/');
-    let root = without_scheme(root).trim_matches('/');
-    path.strip_prefix(root)?.strip_prefix('/').filter(|below| !below.is_empty())
-}
-
 /// Whether a rollback names this write: begun by somebody who took the writer for dead, and perhaps still under way.
 pub fn is_rolled_back(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<bool> {
     is_rolled_back_after(storage, found, time, time)
@@ -230,19 +220,4 @@ pub(super) fn is_rolled_back_after(storage: &dyn Storage, found: &Timeline, time
         }
     }
     Ok(false)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_paths_inside_the_table_are_deleted() {
-        assert_eq!(below_root("/lake/t", "/lake/t/p/f"), Some("p/f"));
-        assert_eq!(below_root("/lake/t", "file:/lake/t/f"), Some("f"));
-        assert_eq!(below_root("file:///lake/t", "file:///lake/t/f"), Some("f"));
-        for outside in ["/lake/t2/f", "/lake/t", "/lake/t/", "/other/f", "f"] {
-            assert_eq!(below_root("/lake/t", outside), None, "{outside}");
-        }
-    }
 }

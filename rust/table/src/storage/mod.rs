@@ -69,7 +69,12 @@ pub enum Put {
     Refused,
 }
 
-/// The path of a store's root, as plans of Apache Hudi name it.
+/// The whole path of a file, without a scheme: so plans of Apache Hudi name it.
+pub(crate) fn absolute(storage: &dyn Storage, path: &str) -> String {
+    format!("{}/{path}", without_scheme(storage.root()))
+}
+
+/// The same of a store's root.
 pub(crate) fn without_scheme(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, rest)| rest)
 }

@@ -45,7 +45,7 @@ const LOOKS: usize = 5;
 
 /// The archived actions that were requested within `instants`, oldest first. Only history files that may hold some are
 /// read, and of them only `columns`.
-pub(super) fn archived(
+pub(crate) fn archived(
     storage: &dyn Storage,
     config: &TableConfig,
     columns: Columns,
@@ -65,13 +65,18 @@ fn action_of(entry: &Entry) -> Option<Action> {
     entry.action.map(Action::completes_as)
 }
 
+/// The folder of the history, layout 2.
+pub(crate) fn history_dir(config: &TableConfig) -> String {
+    format!("{}/{}", config.timeline_dir(), config.get(keys::HISTORY_PATH).unwrap_or("history"))
+}
+
 fn from_tree(
     storage: &dyn Storage,
     config: &TableConfig,
     columns: Columns,
     instants: &impl RangeBounds<String>,
 ) -> Result<Vec<Entry>> {
-    let dir = format!("{}/{}", config.timeline_dir(), config.get(keys::HISTORY_PATH).unwrap_or("history"));
+    let dir = history_dir(config);
     let mut missing = None;
     for _ in 0..LOOKS {
         let Some(files) = history_files(storage, &dir)? else { return Ok(Vec::new()) };

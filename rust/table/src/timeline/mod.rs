@@ -11,7 +11,7 @@ mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan};
+use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, SavepointMetadata};
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
@@ -20,7 +20,7 @@ use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
 pub use evolution::Evolution;
-pub(crate) use history::CompletionTimes;
+pub(crate) use history::{CompletionTimes, archived, history_dir};
 pub use snapshot::{PendingCompaction, Snapshot, Until};
 pub(crate) use snapshot::{arrow_schema, whole_since};
 pub(crate) use times::time_after;
@@ -166,6 +166,12 @@ impl Timeline {
     pub fn clean_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<CleanMetadata> {
         let bytes = self.read(storage, instant, instant.newest_file())?;
         CleanMetadata::decode(&bytes).map_err(|e| e.at_path(&self.dir).at_instant(&instant.requested))
+    }
+
+    /// What a savepoint says.
+    pub fn savepoint_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<SavepointMetadata> {
+        let bytes = self.read(storage, instant, instant.newest_file())?;
+        SavepointMetadata::decode(&bytes).map_err(|e| e.at_path(&self.dir).at_instant(&instant.requested))
     }
 
     /// The plan in a pending instant's requested file.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
+use hudini_format::action::CleanerPlan;
 use hudini_format::instant::{Action, Layout};
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{avro_text, meta};
@@ -190,7 +191,7 @@ fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) ->
     }
 }
 
-/// From which commit on cleans have left all files of every state, and of the state before it; `None` if nothing was
+/// From which commit on cleans have left, and will leave, all files of every state, and of the state before it; `None` if nothing was
 /// cleaned away.
 pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
     let mut since = None;
@@ -204,7 +205,21 @@ pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<
         };
         since = since.max(Some(retained));
     }
+    for clean in timeline.pending().filter(|i| i.action == Action::Clean) {
+        since = since.max(planned_since(storage, timeline, clean)?);
+    }
     Ok(since)
+}
+
+/// From a clean's plan on, its files may be gone; a plan that is being written or removed says nothing yet, or no more.
+fn planned_since(storage: &dyn Storage, timeline: &Timeline, clean: &Instant) -> Result<Option<String>> {
+    if timeline.is_gone(storage, clean)? {
+        return Ok(None);
+    }
+    let plan = CleanerPlan::decode(&timeline.requested_bytes(storage, clean)?)
+        .map_err(|e| e.at_path(&timeline.dir).at_instant(&clean.requested))?;
+    let retained = plan.earliest_instant_to_retain.map(|instant| instant.timestamp);
+    Ok(Some(retained.unwrap_or_else(|| clean.requested.clone())))
 }
 
 /// Commits of tables whose files lack the partition columns may leave them out of the schema too. Then they are texts, as

@@ -70,6 +70,11 @@ fn holds_rows(name: &str) -> bool {
     LogFileName::parse(name).map_or_else(|| BaseFileName::parse(name).is_some(), |log| !log.cdc)
 }
 
+/// Base files and logs of every kind.
+pub(crate) fn holds_data(name: &str) -> bool {
+    LogFileName::parse(name).is_some() || BaseFileName::parse(name).is_some()
+}
+
 /// Files that were named and not listed.
 #[derive(Debug, Default)]
 pub(crate) struct Absent(BTreeSet<FileKey>);

@@ -33,6 +33,30 @@ impl PartitionFiles {
         newest(snapshot, archived, partition, self.bases, self.logs)
     }
 
+    /// Every slice of committed files, of each file group, the newest first: replaced groups too, and slices that a pending
+    /// compaction has begun.
+    pub(crate) fn history(
+        self,
+        snapshot: &Snapshot,
+        archived: &CompletionTimes<'_>,
+        partition: &str,
+    ) -> Result<BTreeMap<String, Vec<FileSlice>>> {
+        let slice_of = |file_id: &str, (base_instant, (base, logs)): (String, (Option<DataFile>, Logs))| FileSlice {
+            partition: partition.to_owned(),
+            file_id: file_id.to_owned(),
+            base_instant,
+            base,
+            logs: logs.into_iter().map(|(_, file)| file).collect(),
+        };
+        let groups = grouped(snapshot, archived, partition, self.bases, self.logs)?.into_iter();
+        Ok(groups
+            .map(|(file_id, group)| {
+                let slices = group.into_iter().rev().map(|slice| slice_of(&file_id, slice)).collect();
+                (file_id, slices)
+            })
+            .collect())
+    }
+
     /// The files of each file group apart, by file id.
     pub(crate) fn by_group(self) -> BTreeMap<String, Self> {
         let mut groups: BTreeMap<String, Self> = BTreeMap::new();
@@ -53,6 +77,20 @@ fn newest(
     bases: Bases,
     logs: Logs,
 ) -> Result<Vec<FileSlice>> {
+    let groups = grouped(snapshot, archived, partition, bases, logs)?;
+    let is_live = |id: &String| !snapshot.replaced.contains(&(partition.to_owned(), id.clone()));
+    let live = groups.into_iter().filter(|(id, _)| is_live(id));
+    Ok(live.filter_map(|(id, group)| merged(partition, id, group)).collect())
+}
+
+/// The committed slices of each file group.
+fn grouped(
+    snapshot: &Snapshot,
+    archived: &CompletionTimes<'_>,
+    partition: &str,
+    bases: Bases,
+    logs: Logs,
+) -> Result<BTreeMap<String, Group>> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for (name, file) in bases {
         // Apache Hudi first makes a slice of an uncommitted base file and then drops it, together with the logs it had
@@ -65,9 +103,7 @@ fn newest(
         groups.entry(pending.file_id.clone()).or_default().entry(pending.instant.clone()).or_default();
     }
     place_logs(snapshot, archived, partition, &mut groups, logs)?;
-    let is_live = |id: &String| !snapshot.replaced.contains(&(partition.to_owned(), id.clone()));
-    let live = groups.into_iter().filter(|(id, _)| is_live(id));
-    Ok(live.filter_map(|(id, group)| merged(partition, id, group)).collect())
+    Ok(groups)
 }
 
 fn add_base(groups: &mut BTreeMap<String, Group>, partition: &str, name: BaseFileName, file: DataFile) -> Result<()> {

@@ -81,7 +81,7 @@ impl Action {
         let config = table.config()?;
         keep::check(site, &config)?;
         let found = Timeline::load(storage, &config)?;
-        refuse_under_restore(&found)?;
+        service::refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         refuse_column_ids(&snapshot)?;
         let schema = write_schema(&config, &snapshot)?;
@@ -243,20 +243,21 @@ impl Action {
             Ok(lock) => lock,
             Err(e) => return Err(self.failed(e)),
         };
-        let completed = match self.complete(&stats, &ranges) {
-            Ok(completed) => completed,
+        let (completed, found) = match self.complete(&stats, &ranges) {
+            Ok(done) => done,
             Err(e) => {
                 drop(lock);
                 return Err(self.failed(e));
             }
         };
         drop(lock);
-        let result = self.result(&stats, completed);
+        let mut result = self.result(&stats, completed);
         // The commit stands whatever becomes of these. As long as the signs of life are there, the next writer finds
         // the markers too, and removes both.
         if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
             let _ = self.heart.stop();
         }
+        result.warnings = service::after_commit(&self.table, &self.request.options, &found);
         Ok(result)
     }
 
@@ -323,8 +324,8 @@ impl Action {
         }
     }
 
-    /// Under the lock: is all still as it was, and if so, done.
-    fn complete(&self, stats: &[WriteStat], ranges: &RangesByFile) -> Result<String> {
+    /// Under the lock: is all still as it was, and if so, done. Answers the timeline before it, too.
+    fn complete(&self, stats: &[WriteStat], ranges: &RangesByFile) -> Result<(String, Timeline)> {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
@@ -341,7 +342,9 @@ impl Action {
         check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let metadata = self.metadata(stats);
-        service::publish(self.site(), &config, &found, (&self.time, self.kind), service::Done::Wrote(&metadata, ranges))
+        let done = service::Done::Wrote(&metadata, ranges);
+        let completed = service::publish(self.site(), &config, &found, (&self.time, self.kind), done)?;
+        Ok((completed, found))
     }
 
     fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
@@ -382,16 +385,6 @@ impl Action {
 pub(crate) fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
     let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
     concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
-}
-
-/// Between the steps of a restore the table is in no state that a write could build upon.
-pub(crate) fn refuse_under_restore(found: &Timeline) -> Result<()> {
-    match found.pending().find(|i| i.action == instant::Action::Restore) {
-        Some(restore) => Err(Error::unsupported("writing while a restore is pending")
-            .at_instant(&restore.requested)
-            .with_hint("let the engine that began the restore finish it")),
-        None => Ok(()),
-    }
 }
 
 /// A commit that does not carry the ids along would make readers look for the columns by name again.

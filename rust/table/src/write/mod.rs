@@ -15,9 +15,7 @@ mod rows;
 mod task;
 
 pub use action::Action;
-pub(crate) use action::{
-    by_partition, check_schema, lock, refuse_column_ids, refuse_under_restore, stated_schema, write_schema,
-};
+pub(crate) use action::{by_partition, check_schema, lock, refuse_column_ids, stated_schema, write_schema};
 pub use local::write;
 pub use locate::{Locator, PARTITION_COLUMN, SLOT_COLUMN};
 pub(crate) use output::{Output, count, rows_at_most};

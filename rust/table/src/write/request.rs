@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hudini_format::action::WriteStat;
 
 use crate::options::{self, Operation, Options};
+use crate::service;
 use crate::{Error, Result};
 
 /// What a caller wants written, without the rows.
@@ -91,6 +92,7 @@ pub(super) fn check(given: &Options, metadata: &BTreeMap<String, String>) -> Res
         );
     }
     given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
+    service::check_options(given)?;
     given.get(&options::BUCKET_ENGINE)?;
     given.get(&options::LOG_BLOCK_FORMAT)?;
     given.get(&options::CONCURRENCY_MODE)?;

@@ -181,9 +181,24 @@ impl World {
         let timeline = table.timeline().unwrap();
         assert_eq!(timeline.pending().map(|i| &i.files).collect::<Vec<_>>(), [&[""; 0]; 0], "pending instants");
         self.assert_no_traces();
-        let committed: BTreeSet<String> =
+        let mut committed: BTreeSet<String> =
             timeline.commits().flat_map(|i| files_of_commit(&self.read(&timeline, i.files.last().unwrap()))).collect();
-        assert_eq!(self.data_files(), committed, "data files, and those that commits name");
+        for file in self.cleaned(&timeline) {
+            committed.remove(&file);
+        }
+        assert_eq!(self.data_files(), committed, "data files, and those that commits name and no clean took");
+    }
+
+    /// The paths of files that cleans took.
+    fn cleaned(&self, timeline: &Timeline) -> Vec<String> {
+        let cleans = timeline.completed().filter(|i| i.action == InstantAction::Clean);
+        let partitions = cleans
+            .flat_map(|i| timeline.clean_metadata(self.store.as_ref(), i).unwrap().partition_metadata)
+            .map(|(_, cleaned)| (cleaned.partition_path, cleaned.success_delete_files));
+        let path = |partition: &str, name: String| {
+            if partition.is_empty() { name } else { format!("{partition}/{name}") }
+        };
+        partitions.flat_map(|(partition, names)| names.into_iter().map(move |name| path(&partition, name))).collect()
     }
 
     pub fn read(&self, timeline: &Timeline, file: &str) -> Bytes {

@@ -14,8 +14,8 @@ use crate::Result;
 use crate::config::TableConfig;
 use crate::metadata::{FOLDER, partitions};
 use crate::site::Site;
-use crate::storage::Storage;
 use crate::storage::folder::Folder;
+use crate::storage::{Storage, absolute};
 use crate::timeline::{self, Instant, Timeline};
 
 /// Version field of plan and metadata.
@@ -106,8 +106,4 @@ fn metadata(folder: &dyn Storage, time: &str, victim: &str, files: &[String]) ->
 
 fn partition_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(partition, _)| partition)
-}
-
-fn absolute(folder: &dyn Storage, path: &str) -> String {
-    format!("{}/{path}", crate::storage::without_scheme(folder.root()))
 }

@@ -49,7 +49,7 @@ pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<
     let config = table.config()?;
     keep::check(table.site(options), &config)?;
     let found = Timeline::load(storage, &config)?;
-    write::refuse_under_restore(&found)?;
+    service::refuse_under_restore(&found)?;
     // Later than all there is: what completed by now is folded, whatever completes from now on is not.
     let time = timeline::new_time(context, &config, &found)?;
     if let When::Due { alone } = when {
@@ -100,7 +100,7 @@ impl Compaction {
         let config = table.config()?;
         keep::check(table.site(options), &config)?;
         let found = Timeline::load(storage, &config)?;
-        write::refuse_under_restore(&found)?;
+        service::refuse_under_restore(&found)?;
         let Some(pending) = waiting(table, options, &found, instant)? else { return Ok(None) };
         let time = pending.requested.clone();
         let plan = plan::read(storage, &found, pending)?;

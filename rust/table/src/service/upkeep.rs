@@ -1,0 +1,240 @@
+//! Cleaning and archiving of the table's own accord: what is due, and what a write does about it once it has committed.
+
+use hudini_format::instant::Action;
+
+use super::archive::{self, Growth, Limits};
+use super::begin::refuse_under_restore;
+use super::clean::{self, Cleaner, Others, Policy};
+use super::recover;
+use crate::concurrency;
+use crate::config::TableConfig;
+use crate::metadata;
+use crate::options::{self, CleanPolicy, Options};
+use crate::storage::folder::Folder;
+use crate::table::Table;
+use crate::timeline::Timeline;
+use crate::{Error, Result};
+
+/// After so many delta commits Apache Hudi compacts, if it is not told otherwise (`hoodie.compact.inline.max.delta.commits`).
+const COMPACT_AFTER: usize = 5;
+/// Beside the commits that a clean keeps: the one before them, and one more.
+const BESIDE_CLEAN: usize = 2;
+
+/// A service that should run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    pub service: &'static str,
+    pub why: String,
+}
+
+/// What an archiving did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ArchiveResult {
+    /// The instants that left the active timeline, by requested time, oldest first.
+    pub instants: Vec<String>,
+    /// How many levels of the history were merged.
+    pub merged: usize,
+    pub seconds: f64,
+}
+
+/// Which services should run now, and why.
+pub fn due(table: &Table, given: &Options) -> Result<Vec<Due>> {
+    let options = given.clone().with(&table.options);
+    let config = table.config()?;
+    let found = Timeline::load(table.storage.as_ref(), &config)?;
+    let upkeep = Upkeep { table, options: &options };
+    let clean = upkeep.clean_due(&config, &found)?.map(|why| Due { service: "clean", why });
+    let archive = upkeep.archive_due(&config, &found)?.map(|why| Due { service: "archive", why });
+    Ok(clean.into_iter().chain(archive).collect())
+}
+
+/// Archives what is older than the options keep.
+pub fn archive(table: &Table, given: &Options) -> Result<ArchiveResult> {
+    let options = given.clone().with(&table.options);
+    check_options(&options)?;
+    let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
+    let (storage, context) = (table.storage.as_ref(), &table.context);
+    let _turn = concurrency::service_lock(storage, context, wait)?;
+    {
+        let _lock = concurrency::table_lock(storage, context, wait)?;
+        let config = table.config()?;
+        config.check_writable()?;
+        // What the dead have left pending is not passed.
+        recover(table.site(&options), &config)?;
+    }
+    Upkeep { table, options: &options }.archive()
+}
+
+/// The instants that `archive` would archive now. Nothing is changed.
+pub fn would_archive(table: &Table, given: &Options) -> Result<ArchiveResult> {
+    let options = given.clone().with(&table.options);
+    check_options(&options)?;
+    let config = table.config()?;
+    config.check_writable()?;
+    let found = Timeline::load(table.storage.as_ref(), &config)?;
+    let upkeep = Upkeep { table, options: &options };
+    let limits = Limits { before: upkeep.before(&config, &found)?, ..upkeep.limits(&config, &found)? };
+    let instants = archive::chosen(table.storage.as_ref(), &config, &limits)?;
+    Ok(ArchiveResult { instants, ..ArchiveResult::default() })
+}
+
+/// Cleans and archives if that is due. The write before it stands whatever becomes of this: failures are told, and the
+/// next write tries again. Where another writer is at it, there is nothing to do.
+///
+/// `before`: the timeline as the write found it when it committed.
+pub(crate) fn after_commit(table: &Table, options: &Options, before: &Timeline) -> Vec<String> {
+    let upkeep = Upkeep { table, options };
+    match upkeep.may_be_due(before).and_then(|maybe| if maybe { upkeep.run() } else { Ok(Vec::new()) }) {
+        Ok(warnings) => warnings,
+        Err(e) => vec![failed("upkeep", &e)],
+    }
+}
+
+fn failed(service: &str, error: &Error) -> String {
+    format!("the write committed, but the {service} after it failed, and is left to the next write: {error}")
+}
+
+/// What the options say of services must make sense before anything is written.
+pub(crate) fn check_options(options: &Options) -> Result<()> {
+    let (min, max) = (options.get_or_default(&options::KEEP_MIN)?, options.get_or_default(&options::KEEP_MAX)?);
+    if min >= max {
+        let (min_key, max_key) = (options::KEEP_MIN.key(), options::KEEP_MAX.key());
+        return Err(Error::option(format!("option {max_key}: {max} is not greater than {min_key}, which is {min}")));
+    }
+    Policy::of(options, None, None).and_then(|_| Growth::of(options)).map(drop)
+}
+
+struct Upkeep<'a> {
+    table: &'a Table,
+    options: &'a Options,
+}
+
+impl Upkeep<'_> {
+    /// A look that costs nothing, so that most writes pay nothing.
+    fn may_be_due(&self, before: &Timeline) -> Result<bool> {
+        let commits = before.commits().count() + 1;
+        let is_more = |most: u32| u32::try_from(commits).unwrap_or(u32::MAX) > most;
+        let policy = Policy::of(self.options, None, None)?;
+        let kept = if policy.kind == CleanPolicy::Hours { 1 } else { policy.retain };
+        let cleans = self.cleans()? && (is_more(kept) || clean::pending(before).next().is_some());
+        Ok(cleans || (self.archives()? && is_more(self.options.get_or_default(&options::KEEP_MAX)?)))
+    }
+
+    fn cleans(&self) -> Result<bool> {
+        self.options.get_or_default(&options::CLEAN_AUTOMATIC)
+    }
+
+    fn archives(&self) -> Result<bool> {
+        self.options.get_or_default(&options::ARCHIVE_AUTOMATIC)
+    }
+
+    fn run(&self) -> Result<Vec<String>> {
+        let storage = self.table.storage.as_ref();
+        let Some(_turn) = concurrency::try_service_lock(storage)? else { return Ok(Vec::new()) };
+        let mut warnings = Vec::new();
+        let config = self.table.config()?;
+        let found = Timeline::load(storage, &config)?;
+        let cleaned = if self.cleans()? && self.clean_due(&config, &found)?.is_some() {
+            let policy = Policy::of(self.options, None, None)?;
+            let cleaner = Cleaner { table: self.table, options: self.options, policy };
+            cleaner.run(true, true, Others::LeftWhileYoung).map(drop)
+        } else {
+            Ok(())
+        };
+        warnings.extend(cleaned.err().map(|e| failed("clean", &e)));
+        let archived = if self.archives()? && self.archive_due(&config, &found)?.is_some() {
+            self.archive().map(drop)
+        } else {
+            Ok(())
+        };
+        warnings.extend(archived.err().map(|e| failed("archiving", &e)));
+        Ok(warnings)
+    }
+
+    fn clean_due(&self, config: &TableConfig, found: &Timeline) -> Result<Option<String>> {
+        if let Some(pending) = clean::pending(found).next() {
+            return Ok(Some(format!("the clean of {} was not finished", pending.requested)));
+        }
+        let policy = Policy::of(self.options, None, None)?;
+        let last = found.completed().rfind(|i| i.action == Action::Clean);
+        let since = found.commits().filter(|c| last.is_none_or(|last| c.requested > last.requested)).count();
+        if u32::try_from(since).unwrap_or(u32::MAX) < self.options.get_or_default(&options::CLEAN_TRIGGER)? {
+            return Ok(None);
+        }
+        if policy.kind != CleanPolicy::Versions {
+            let Some(retained) = policy.retained(&self.table.context, config, found) else { return Ok(None) };
+            if let Some(last) = last {
+                let metadata = found.clean_metadata(self.table.storage.as_ref(), last)?;
+                if metadata.earliest_commit_to_retain >= retained.requested {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(match last {
+            Some(last) => format!("{since} commits since the clean of {}", last.requested),
+            None => format!("{since} commits, and no clean yet"),
+        }))
+    }
+
+    fn archive_due(&self, config: &TableConfig, found: &Timeline) -> Result<Option<String>> {
+        let limits = self.limits(config, found)?;
+        let commits = found.commits().count();
+        let is_due = commits > limits.max;
+        Ok(is_due.then(|| format!("{commits} commits on the active timeline, more than {}", limits.max)))
+    }
+
+    /// Callers hold the lock of services.
+    fn archive(&self) -> Result<ArchiveResult> {
+        let (storage, context) = (self.table.storage.as_ref(), &self.table.context);
+        let started = context.clock.monotonic_ms();
+        let wait = self.options.get_or_default(&options::LOCK_WAIT_MS)?;
+        let _lock = concurrency::table_lock(storage, context, wait)?;
+        let config = self.table.config()?;
+        config.check_writable()?;
+        let found = Timeline::load(storage, &config)?;
+        refuse_under_restore(&found)?;
+        let mut limits = self.limits(&config, &found)?;
+        limits.before = self.before(&config, &found)?;
+        let archived = archive::run(storage, &config, &limits, Growth::of(self.options)?)?;
+        let seconds = (context.clock.monotonic_ms() - started) as f64 / 1000.0;
+        Ok(ArchiveResult { instants: archived.instants, merged: archived.merged, seconds })
+    }
+
+    /// How many commits stay: as the options say, and never one that a clean has still to look at.
+    fn limits(&self, config: &TableConfig, found: &Timeline) -> Result<Limits> {
+        let count = |option| -> Result<usize> {
+            Ok(usize::try_from(self.options.get_or_default(option)?).unwrap_or(usize::MAX))
+        };
+        let (min, max) = (count(&options::KEEP_MIN)?, count(&options::KEEP_MAX)?);
+        let policy = Policy::of(self.options, None, None)?;
+        let by_clean = policy.retained(&self.table.context, config, found).map(|retained| {
+            found.commits().filter(|commit| commit.requested > retained.requested).count() + BESIDE_CLEAN
+        });
+        let more = by_clean.map_or(0, |by_clean| by_clean.saturating_sub(min));
+        Ok(Limits { min: min + more, max: max + more, before: None, compact_after: COMPACT_AFTER })
+    }
+
+    /// From when on instants stay because of the metadata table, or of the last clean.
+    fn before(&self, config: &TableConfig, found: &Timeline) -> Result<Option<String>> {
+        let storage = self.table.storage.as_ref();
+        let mut before = None;
+        if !config.metadata_partitions().is_empty() {
+            let folder = Folder::new(std::sync::Arc::clone(&self.table.storage), metadata::FOLDER);
+            let own = Timeline::load(&folder, &TableConfig::load(&folder)?)?;
+            // What it has not compacted is told from what never committed by the table's own timeline.
+            let Some(compacted) = own.commits().rfind(|i| i.action == Action::Commit) else {
+                return Ok(Some(String::new()));
+            };
+            let since = |completed: &String| *completed > compacted.requested;
+            before = found.commits().find(|i| i.completed.as_ref().is_some_and(since)).map(|i| i.requested.clone());
+        }
+        if self.options.get_or_default(&options::ARCHIVE_BLOCK_ON_CLEAN)?
+            && let Some(clean) = found.completed().rfind(|i| i.action == Action::Clean)
+        {
+            let retained = found.clean_metadata(storage, clean)?.earliest_commit_to_retain;
+            let retained = Some(retained).filter(|retained| !retained.is_empty());
+            before = [before, retained].into_iter().flatten().min();
+        }
+        Ok(before)
+    }
+}
