@@ -12,6 +12,7 @@ use std::io::Read;
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use libdeflater::Decompressor;
+use memchr::memmem;
 use parquet::column::page::Page;
 
 use super::Limits;
@@ -21,6 +22,8 @@ use crate::{Error, Result};
 const MOST_INFLATED: usize = 1032;
 /// Where a member says its size.
 const SIZE: usize = 4;
+/// How a member begins: magic, and the one method that there is.
+const MEMBER: &[u8] = &[0x1f, 0x8b, 8];
 
 pub(super) struct Inflater {
     decompressor: Decompressor,
@@ -58,7 +61,7 @@ impl Inflater {
             let message = format!("a Parquet page of {size} bytes, uncompressed");
             return Err(Error::unsupported(message).with_hint(format!("{} are the most", self.limits.page_bytes)));
         }
-        if size <= packed.len().saturating_mul(MOST_INFLATED) {
+        if size <= packed.len().saturating_mul(MOST_INFLATED) && is_one_member(packed) {
             let mut page = vec![0; front.len() + size];
             let (levels, values) = page.split_at_mut(front.len());
             levels.copy_from_slice(front);
@@ -80,6 +83,12 @@ impl Inflater {
         }
         Ok(page.into())
     }
+}
+
+/// libdeflate stops behind the first one and does not say where that was. If these bytes stand there by chance, nothing is
+/// lost but time.
+fn is_one_member(packed: &[u8]) -> bool {
+    packed.get(1..).is_some_and(|behind| memmem::find(behind, MEMBER).is_none())
 }
 
 #[cfg(test)]
@@ -128,6 +137,7 @@ mod tests {
     #[case::one_member(dictionary(gzip(b"abc")), b"abc")]
     #[case::nothing(dictionary(gzip(b"")), b"")]
     #[case::two_members(dictionary([gzip(b"abc"), gzip(b"de")].concat()), b"abcde")]
+    #[case::two_members_of_one_size(dictionary([gzip(b"abc"), gzip(b"def")].concat()), b"abcdef")]
     #[case::as_much_as_may_be(dictionary(gzip(&[7; 1000])), &[7; 1000])]
     #[case::levels_in_front(version_2([b"ll".to_vec(), gzip(b"abc")].concat(), 2, true), b"llabc")]
     #[case::levels_alone(version_2(b"ll".to_vec(), 2, true), b"ll")]
