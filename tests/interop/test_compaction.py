@@ -23,6 +23,9 @@ pytestmark = pytest.mark.interop
 
 LAYOUTS = [Layout("mor", partitioned) for partitioned in (False, True)]
 EVERY_LAYOUT = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+# Keys that no other write touches: a late row behind a delete in the logs of one slice brings back the row in its base
+# file, and behind a compaction it is an insert. That is Apache Hudi's rule, and not what is asked here.
+DELETED = range(1000, 1024)
 Compact = Callable[..., hudini.CommitResult]
 
 
@@ -49,9 +52,9 @@ def begun(path: Path, layout: Layout) -> tuple[Rows, Model, Local]:
     """A table of hudini with logs: updates, late ones, inserts, deletes."""
     rows, model, engine = Rows(seed=11), Model(partitioned=layout.partitioned), Local(path)
     create(path, layout)
-    step(engine.bulk_insert, rows.batch(range(40), ts=100), model)
+    step(engine.bulk_insert, rows.batch([*range(40), *DELETED], ts=100), model)
     step(engine.upsert, mixed_batch(rows, start=40), model)
-    gone = rows.batch(range(0, 40, 7), ts=1)
+    gone = rows.batch(DELETED[::2], ts=1)
     engine.delete(gone)
     model.delete(row["id"] for row in gone)
     step(engine.upsert, mixed_batch(rows, start=60), model)
@@ -143,9 +146,9 @@ def test_apache_plans_and_hudini_folds(
 def test_tables_of_apache(layout: Layout, mode: str, index: dict[str, str], oracle: Oracle, path: Path) -> None:
     rows = Rows(seed=12)
     apache = Apache(oracle, path, layout, {**index, "hoodie.write.record.merge.mode": mode})
-    apache.create(rows.batch(range(40), ts=100))
+    apache.create(rows.batch([*range(40), *DELETED], ts=100))
     apache.upsert(mixed_batch(rows, start=40))
-    apache.delete(rows.batch(range(0, 40, 7), ts=1))
+    apache.delete(rows.batch(DELETED[::2], ts=1))
     apache.upsert(mixed_batch(rows, start=60))
     before = apache.read().drop_columns(["_hoodie_file_name"])
     assert hudini.open(str(path)).services.compact()

@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::options::TableType;
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
+use hudini_table::service::{CompactRequest, CompactionStatus, CompactionTask, Round};
 use hudini_table::write::{Locator, Status, Task};
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
@@ -20,6 +21,8 @@ const LOCATOR: &str = include_str!("data/byte_forms/locator.txt");
 const TASKS: [&str; 2] = [include_str!("data/byte_forms/task_log.txt"), include_str!("data/byte_forms/task_base.txt")];
 const STATUSES: [&str; 2] =
     [include_str!("data/byte_forms/status_log.txt"), include_str!("data/byte_forms/status_base.txt")];
+const COMPACTION_TASK: &str = include_str!("data/byte_forms/compaction_task.txt");
+const COMPACTION_STATUS: &str = include_str!("data/byte_forms/compaction_status.txt");
 /// Of rows, and of changes.
 const SPLITS: [&str; 2] =
     [include_str!("data/byte_forms/split.txt"), include_str!("data/byte_forms/split_changes.txt")];
@@ -30,6 +33,9 @@ struct Made {
     tasks: Vec<Vec<u8>>,
     statuses: Vec<Vec<u8>>,
     splits: Vec<Vec<u8>>,
+    /// Of a compaction behind the write.
+    compaction_task: Vec<u8>,
+    compaction_status: Vec<u8>,
 }
 
 fn make() -> Made {
@@ -49,7 +55,13 @@ fn make() -> Made {
         let scan = Scan::plan(&world.table(), request).unwrap();
         scan.splits(Some(u64::MAX))[0].to_bytes().unwrap()
     };
-    Made { locator, tasks, statuses, splits: vec![split(None), split(Some(Images::Struct))] }
+    let splits = vec![split(None), split(Some(Images::Struct))];
+    let table = world.table();
+    let compaction = Round::new(&table, CompactRequest::default()).begin_next().unwrap().unwrap();
+    let task = &compaction.tasks()[0];
+    let compaction_task = task.to_bytes().unwrap();
+    let compaction_status = task.run_on(&table.storage, &table.context, 0, 1).unwrap().to_bytes().unwrap();
+    Made { locator, tasks, statuses, splits, compaction_task, compaction_status }
 }
 
 fn json(bytes: &[u8]) -> serde_json::Value {
@@ -107,6 +119,13 @@ fn splits_stand() {
     SPLITS.iter().zip(&made.splits).for_each(|(golden, today)| stands::<Split>(golden, today));
 }
 
+#[test]
+fn compactions_stand() {
+    let made = make();
+    stands::<CompactionTask>(COMPACTION_TASK, &made.compaction_task);
+    stands::<CompactionStatus>(COMPACTION_STATUS, &made.compaction_status);
+}
+
 fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
     T::from_bytes(bytes).map(drop)
 }
@@ -116,13 +135,16 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::task(TASKS[0], read::<Task>)]
 #[case::status(STATUSES[0], read::<Status>)]
 #[case::split(SPLITS[0], read::<Split>)]
+#[case::compaction_task(COMPACTION_TASK, read::<CompactionTask>)]
+#[case::compaction_status(COMPACTION_STATUS, read::<CompactionStatus>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
     let newer = golden.replacen("05", "06", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
     assert!(error.message().contains("version 6") && error.hint().unwrap().contains("workers"), "{error}");
-    let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0]].iter().map(|form| &form[6..7]).collect();
-    assert_eq!(letters.len(), 4, "each kind has its own letter");
+    let forms = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS];
+    let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();
+    assert_eq!(letters.len(), forms.len(), "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {
         let other = format!("hudini{letter}{}", &golden[7..]);
         assert_eq!(read(other.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidOption);

@@ -165,7 +165,8 @@ impl Compaction {
     pub fn abort(self) -> Result<()> {
         let _lock = write::lock(&self.table, &self.options)?;
         let found = Timeline::load(self.storage(), &self.config)?;
-        if found.find(&self.time).is_none_or(Instant::is_completed) {
+        // Somebody who took us for dead may be at the plan by now: what is marked under its instant is theirs.
+        if found.find(&self.time).is_some_and(Instant::is_completed) || self.is_rolled_back(&found)? {
             return Ok(());
         }
         let Self { table, options, config, time, heart, .. } = self;
@@ -225,13 +226,17 @@ impl Compaction {
     fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
         let stands = timeline::inflight_exists(self.storage(), config, &self.time, Action::Compaction)?
             && found.find(&self.time).is_some_and(|instant| !instant.is_completed());
-        let is_gone = || rollback::is_rolled_back_after(self.storage(), found, &self.time, &self.since);
-        if stands && self.heart.stands()? && !is_gone()? {
+        if stands && self.heart.stands()? && !self.is_rolled_back(found)? {
             return Ok(());
         }
         Err(Error::new(ErrorKind::CommitConflict, "this compaction was taken for dead and rolled back")
             .at_instant(&self.time)
             .with_hint("the process was paused for longer than its heartbeat allows; its plan is still there"))
+    }
+
+    /// Since it was taken up here.
+    fn is_rolled_back(&self, found: &Timeline) -> Result<bool> {
+        rollback::is_rolled_back_after(self.storage(), found, &self.time, &self.since)
     }
 
     fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
