@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use hudini_table::bytes_form::BytesForm;
-use hudini_table::options::TableType;
+use hudini_table::index::Lookup;
+use hudini_table::options::{IndexType, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::write::{Locator, Status, Task};
 use hudini_table::{ErrorKind, Result};
@@ -23,6 +24,8 @@ const STATUSES: [&str; 2] =
 /// Of rows, and of changes.
 const SPLITS: [&str; 2] =
     [include_str!("data/byte_forms/split.txt"), include_str!("data/byte_forms/split_changes.txt")];
+
+const LOOKUP: &str = include_str!("data/byte_forms/lookup.txt");
 
 /// What a write in two partitions makes, one of them new, and a scan after it.
 struct Made {
@@ -96,6 +99,18 @@ fn tasks_stand() {
 }
 
 #[test]
+fn lookups_stand() {
+    let spec = Spec { index: IndexType::Bloom, ..Spec::new(TableType::MergeOnRead) };
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    [1, 2].map(|ts| spec.upsert(&table, &[row("a1", "A", ts, "v")]).unwrap());
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 3, "new")]);
+    writer.step(0).unwrap();
+    let lookups = writer.action.as_mut().unwrap().lookups(["A"].into_iter()).unwrap();
+    stands::<Lookup>(LOOKUP, &lookups[0].to_bytes().unwrap());
+}
+
+#[test]
 fn statuses_stand() {
     let made = make();
     STATUSES.iter().zip(&made.statuses).for_each(|(golden, today)| stands::<Status>(golden, today));
@@ -117,10 +132,10 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::status(STATUSES[0], read::<Status>)]
 #[case::split(SPLITS[0], read::<Split>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("05", "06", 1);
+    let newer = golden.replacen("06", "07", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 6") && error.hint().unwrap().contains("workers"), "{error}");
+    assert!(error.message().contains("version 7") && error.hint().unwrap().contains("workers"), "{error}");
     let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0]].iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), 4, "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {

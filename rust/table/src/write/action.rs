@@ -3,26 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_schema::Schema;
-use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
+use hudini_format::action::{CommitMetadata, RequestedReplaceMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::instant::{self, InstantFile};
 use hudini_format::schema::{self, meta};
 
-use super::buckets;
 use super::locate::Locator;
+use super::once;
 use super::place::{self, GroupProfile, PlacedTask};
-use super::request::{self, CommitResult, WriteRequest};
-use super::rows::{self, Intake};
+use super::replace::{self, Replaced};
+use super::request::{self, CommitResult, IDEMPOTENCY_KEY, SchemaMode, WriteRequest};
+use super::rows::{self, Intake, Lack};
+use super::sizes::{Sizes, Spread};
 use super::task::{FileKind, Status, Task};
 use crate::base_file::WriteOptions;
-use crate::concurrency::{self, Heart, Touched};
+use crate::concurrency::{self, Heart, Stake};
 use crate::config::TableConfig;
+use crate::index::{self, Index, Lookup};
 use crate::merge::MergeRule;
 use crate::options::{self, Operation, Options};
 use crate::service;
 use crate::storage::{LockGuard, Storage};
 use crate::table::Table;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
-use crate::view::FileSlice;
+use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
 /// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
@@ -39,11 +42,19 @@ pub struct Action {
     schema: String,
     /// The schema as Arrow has it.
     columns: Schema,
+    /// Whether it has columns that the table did not have.
+    widens: bool,
     seed: u128,
-    placed: Option<BTreeSet<(String, u32)>>,
-    touched: BTreeSet<Touched>,
-    /// Those of them that had no file group yet.
-    founded: BTreeSet<Touched>,
+    sizes: Option<Sizes>,
+    /// The file groups of partitions that were asked for.
+    live: BTreeMap<String, Vec<FileSlice>>,
+    /// The slots of new keys, by partition.
+    spread: BTreeMap<String, Spread>,
+    /// File groups by partition and file id.
+    placed: Option<BTreeSet<(String, String)>>,
+    stake: Stake,
+    /// What it takes away; `None` of a write that never does.
+    replaced: Option<Replaced>,
     /// The table's lock, where it is kept all the time.
     held: Option<Box<dyn LockGuard>>,
     started: i64,
@@ -68,7 +79,7 @@ impl Action {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
         let options = request.options.clone().with(&table.options);
-        request::check(&options, &request.metadata)?;
+        request::check(request.operation, &options, &request.metadata)?;
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
@@ -77,17 +88,21 @@ impl Action {
         refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         refuse_column_ids(&snapshot)?;
-        let schema = write_schema(&config, &snapshot)?;
-        let columns = arrow_schema(&schema)?;
-        let buckets = buckets::resolve(&table.storage, &config, &snapshot, &options)?;
-        let locator = Locator::new(&config.key_config()?, buckets, schema.clone());
-        let naming = locator.naming_columns();
-        let named = (request.operation == Operation::Delete).then_some(naming.as_slice());
-        rows::check_columns(input, &columns, named)?;
+        let stated = write_schema(&snapshot)?;
+        let evolves = request.schema_mode == SchemaMode::Evolve && request.operation.brings_rows();
+        let widened = if evolves { rows::widened(input, &stated)? } else { None };
+        let widens = widened.is_some();
+        let columns = widened.unwrap_or(stated);
+        let schema = schema::avro_text(&columns, &config.name)?;
+        let index = index::resolve(&table.storage, &config, &found, &snapshot, &options)?;
+        let locator = Locator::new(&config.key_config()?, index, schema.clone());
+        check_input(&request, &config, input, &columns, &locator)?;
+        let sizes = (locator.index().buckets().is_none() && request.operation != Operation::Delete)
+            .then(|| Sizes::of(&options, storage, &found));
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
-        let kind = if config.is_mor() { instant::Action::DeltaCommit } else { instant::Action::Commit };
-        if let Err(e) = timeline::request(storage, &config, &time, kind, b"") {
+        let kind = kind_of(request.operation, &config);
+        if let Err(e) = timeline::request(storage, &config, &time, kind, &plan_of(request.operation)?) {
             // The request may stand all the same; without signs of life the next writer removes it.
             let _ = heart.stop();
             return Err(e);
@@ -104,10 +119,14 @@ impl Action {
             locator,
             schema,
             columns,
+            widens,
             seed,
+            sizes: sizes.transpose()?,
+            live: BTreeMap::new(),
+            spread: BTreeMap::new(),
             placed: None,
-            touched: BTreeSet::new(),
-            founded: BTreeSet::new(),
+            stake: Stake::default(),
+            replaced: None,
             held: None,
             started,
         };
@@ -120,6 +139,15 @@ impl Action {
 
     pub fn locator(&self) -> &Locator {
         &self.locator
+    }
+
+    /// The same for workers that see one batch at a time.
+    pub fn locator_for_workers(&self) -> Result<&Locator> {
+        match self.locator.index() {
+            Index::Buckets(_) => Ok(&self.locator),
+            Index::Files { .. } => Err(Error::unsupported("distributed writes to a table without buckets")
+                .with_hint("write on this machine: hudini.open(path).upsert(data)")),
+        }
     }
 
     pub(super) fn config(&self) -> &TableConfig {
@@ -168,13 +196,16 @@ impl Action {
             Operation::Insert => "INSERT",
             Operation::BulkInsert => "BULK_INSERT",
             Operation::Delete => "DELETE",
+            Operation::InsertOverwrite => "INSERT_OVERWRITE",
+            Operation::OverwriteTable => "INSERT_OVERWRITE_TABLE",
+            Operation::DeletePartitions => "DELETE_PARTITION",
         }
     }
 
     pub(super) fn task(
         &self,
         partition: &str,
-        bucket: u32,
+        number: u32,
         file_id: String,
         kind: FileKind,
         slice: Option<FileSlice>,
@@ -187,7 +218,7 @@ impl Action {
             inflight: format!("{}/{}", self.config.timeline_dir(), InstantFile::inflight(&self.time, self.kind)),
             operation: self.request.operation.word().to_owned(),
             partition: partition.to_owned(),
-            bucket,
+            number,
             file_id,
             kind,
             slice,
@@ -199,18 +230,84 @@ impl Action {
         })
     }
 
+    /// The partitions that the caller named.
+    pub(super) fn partitions(&self) -> &[String] {
+        &self.request.partitions
+    }
+
+    pub(super) fn sizes(&self) -> Result<Sizes> {
+        self.sizes.ok_or_else(|| Error::internal("new rows in a write that brings none"))
+    }
+
+    /// Whether keys have to be looked up before their rows can be placed.
+    pub(super) fn looks_up(&self) -> bool {
+        matches!(self.locator.index(), Index::Files { .. })
+            && matches!(self.request.operation, Operation::Upsert | Operation::Delete)
+    }
+
+    /// The live file groups of a partition, by file id, in a table whose keys are not in buckets.
+    pub(super) fn live(&self, partition: &str) -> Result<&[FileSlice]> {
+        let live = self.live.get(partition).map(Vec::as_slice);
+        live.ok_or_else(|| Error::internal(format!("the files of partition '{partition}' were not listed")))
+    }
+
+    fn list<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<()> {
+        for partition in partitions {
+            if !self.live.contains_key(partition) {
+                let slices = view::newest_slices(self.storage(), &self.config, &self.snapshot, partition)?;
+                index::refuse_buckets(&slices)?;
+                self.live.insert(partition.to_owned(), slices);
+            }
+        }
+        Ok(())
+    }
+
+    /// What has to be looked up in the files of these partitions.
+    pub fn lookups<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<Vec<Lookup>> {
+        let Index::Files { by_bloom } = *self.locator.index() else { return Ok(Vec::new()) };
+        let memory = self.request.options.get_or_default(&options::MERGE_MEMORY)?;
+        let mut lookups = Vec::new();
+        for partition in partitions {
+            self.list(std::iter::once(partition))?;
+            for (slot, slice) in (0..).zip(self.live(partition)?) {
+                lookups.push(Lookup {
+                    slot,
+                    slice: slice.clone(),
+                    snapshot: self.snapshot.clone(),
+                    rule: self.rule()?,
+                    by_bloom,
+                    memory,
+                });
+            }
+        }
+        Ok(lookups)
+    }
+
     /// Decides who writes what, and says so on the timeline. Once.
     pub fn place(&mut self, profile: &[GroupProfile]) -> Result<Vec<PlacedTask>> {
         if self.placed.is_some() {
             return Err(Error::internal("a write is placed only once").at_instant(&self.time));
         }
-        let tasks = place::tasks(self, profile)?;
-        let workload = place::workload(self, &tasks).encode()?;
+        if self.locator.index().buckets().is_none() {
+            self.list(profile.iter().map(|group| group.partition.as_str()))?;
+        }
+        let placement = place::place(self, profile)?;
+        let workload = place::workload(self, &placement.tasks).encode()?;
         timeline::to_inflight(self.storage(), &self.config, &self.time, self.kind, &workload)?;
-        self.touched = place::touched(tasks.iter());
-        self.founded = place::touched(tasks.iter().filter(|t| t.task.slice.is_none()));
-        self.placed = Some(tasks.iter().map(|t| (t.partition.clone(), t.task.bucket)).collect());
-        Ok(tasks)
+        self.stake = place::stake(&placement.tasks);
+        if self.request.operation.replaces() {
+            let replaced = replace::replaced(self, profile)?;
+            replace::claim(&mut self.stake, self.request.operation, &replaced);
+            self.replaced = Some(replaced);
+        }
+        self.spread = placement.spread;
+        self.placed = Some(placement.tasks.iter().map(|t| (t.partition.clone(), t.task.file_id.clone())).collect());
+        Ok(placement.tasks)
+    }
+
+    /// The slot of a key that no file group has, once the write was placed.
+    pub(super) fn slot_of_new(&self, partition: &str, key: &str) -> Option<i32> {
+        self.spread.get(partition)?.slot(key)
     }
 
     /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
@@ -220,7 +317,7 @@ impl Action {
             Ok(stats) => stats,
             Err(e) => return Err(self.failed(e)),
         };
-        if stats.is_empty() {
+        if stats.is_empty() && self.replaced.as_ref().is_none_or(|replaced| replaced.values().all(Vec::is_empty)) {
             let operation = self.request.operation.word();
             self.abort()?;
             return Ok(CommitResult { operation, ..CommitResult::default() });
@@ -287,10 +384,10 @@ impl Action {
         let mut seen = BTreeSet::new();
         let mut stats = Vec::with_capacity(statuses.len());
         for status in statuses {
-            let group = (status.partition, status.bucket);
+            let group = (status.partition, status.file_id);
             if status.instant != self.time || !wanted.contains(&group) || !seen.insert(group.clone()) {
                 return Err(Error::internal(format!(
-                    "an unexpected result for bucket {} of partition '{}'",
+                    "an unexpected result for file group {} of partition '{}'",
                     group.1, group.0
                 ))
                 .at_instant(&self.time));
@@ -298,8 +395,8 @@ impl Action {
             stats.push(status.stat);
         }
         match wanted.difference(&seen).next() {
-            Some((partition, bucket)) => Err(Error::internal(format!(
-                "the task of bucket {bucket} of partition '{partition}' brought no result"
+            Some((partition, group)) => Err(Error::internal(format!(
+                "the task of file group {group} of partition '{partition}' brought no result"
             ))
             .at_instant(&self.time)),
             None => Ok(stats),
@@ -318,12 +415,13 @@ impl Action {
             &self.snapshot,
             &found,
             &self.time,
-            &self.touched,
-            &self.founded,
+            &self.stake,
         )?;
+        self.check_key_is_new(&found)?;
+        self.check_new_keys(stats, &config, &found)?;
         self.check_schema(&config, &found)?;
         self.remove_lost_files(stats)?;
-        let metadata = self.metadata(stats);
+        let metadata = self.metadata(stats)?;
         service::publish(
             storage,
             &self.table.context,
@@ -342,6 +440,34 @@ impl Action {
         Err(Error::new(ErrorKind::CommitConflict, "this write was taken for dead and rolled back")
             .at_instant(&self.time)
             .with_hint("the process was paused for longer than its heartbeat allows; write again"))
+    }
+
+    /// Another attempt at the same write may have been faster.
+    fn check_key_is_new(&self, found: &Timeline) -> Result<()> {
+        let Some(key) = &self.request.idempotency_key else { return Ok(()) };
+        for (instant, metadata) in concurrency::completed_since(self.storage(), &self.snapshot, found, &self.time)? {
+            if once::has_key(&metadata, key) {
+                return Err(Error::new(ErrorKind::CommitConflict, format!("the write '{key}' was committed meanwhile"))
+                    .at_instant(&instant.requested));
+            }
+        }
+        Ok(())
+    }
+
+    /// In a table without buckets two writers may bring one new key without touching the same file group.
+    fn check_new_keys(&self, stats: &[WriteStat], config: &TableConfig, found: &Timeline) -> Result<()> {
+        if !self.looks_up() {
+            return Ok(());
+        }
+        let ours = index::NewKeys {
+            storage: &self.table.storage,
+            config,
+            snapshot: &self.snapshot,
+            time: &self.time,
+            stats,
+            memory: self.request.options.get_or_default(&options::MERGE_MEMORY)?,
+        };
+        index::check_new_keys(&ours, found)
     }
 
     fn check_schema(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
@@ -371,12 +497,15 @@ impl Action {
 
     /// The table's schema as the last commit stated it: its docs and defaults are not ours to lose. Some of Apache Hudi's
     /// commits state the meta columns too, which no other commit must.
-    fn stated_schema(&self) -> &str {
+    fn stated_schema(&self) -> Result<String> {
         let stated = self.snapshot.schema.as_deref().filter(|text| !text.contains(meta::COMMIT_TIME));
-        stated.unwrap_or(&self.schema)
+        match stated {
+            Some(stated) if self.widens => schema::text::with_columns_of(stated, &self.schema),
+            stated => Ok(stated.unwrap_or(&self.schema).to_owned()),
+        }
     }
 
-    fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
+    fn metadata(&self, stats: &[WriteStat]) -> Result<CommitMetadata> {
         let mut by_partition: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
         for stat in stats {
             let partition = stat.partition_path.clone().unwrap_or_default();
@@ -384,14 +513,20 @@ impl Action {
         }
         let mut extra = self.request.metadata.clone();
         extra.extend(self.request.options.commit_metadata().iter().map(|(k, v)| (k.clone(), v.clone())));
-        extra.insert(SCHEMA_KEY.to_owned(), self.stated_schema().to_owned());
-        CommitMetadata {
+        extra.insert(SCHEMA_KEY.to_owned(), self.stated_schema()?);
+        extra.extend(self.request.idempotency_key.iter().map(|key| (IDEMPOTENCY_KEY.to_owned(), key.clone())));
+        Ok(CommitMetadata {
             partition_to_write_stats: Some(by_partition),
             compacted: Some(false),
             extra_metadata: Some(extra),
             operation_type: Some(self.operation_type().to_owned()),
+            partition_to_replace_file_ids: self.replaced.clone(),
             ..CommitMetadata::default()
-        }
+        })
+    }
+
+    fn groups_replaced(&self) -> u64 {
+        self.replaced.iter().flatten().map(|(_, ids)| ids.len() as u64).sum()
     }
 
     fn result(&self, stats: &[WriteStat], completed: String) -> CommitResult {
@@ -407,10 +542,55 @@ impl Action {
             updated: sum(|s| s.num_update_writes),
             deleted: sum(|s| s.num_deletes),
             files_added: stats.len() as u64,
-            files_removed: stats.iter().filter(|s| s.prev_base_file.is_some()).count() as u64,
+            files_removed: stats.iter().filter(|s| s.prev_base_file.is_some()).count() as u64 + self.groups_replaced(),
             bytes_written: sum(|s| s.file_size_in_bytes),
             seconds: (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0,
             retries: 0,
+        }
+    }
+}
+
+fn kind_of(operation: Operation, config: &TableConfig) -> instant::Action {
+    match (operation.replaces(), config.is_mor()) {
+        (true, _) => instant::Action::ReplaceCommit,
+        (false, true) => instant::Action::DeltaCommit,
+        (false, false) => instant::Action::Commit,
+    }
+}
+
+/// What the requested file says; of a plain write nothing.
+fn plan_of(operation: Operation) -> Result<Vec<u8>> {
+    match operation {
+        Operation::Upsert | Operation::Insert | Operation::BulkInsert | Operation::Delete => Ok(Vec::new()),
+        Operation::InsertOverwrite | Operation::OverwriteTable => RequestedReplaceMetadata::default().encode(),
+        Operation::DeletePartitions => RequestedReplaceMetadata {
+            operation_type: Some("DELETE_PARTITION".to_owned()),
+            extra_metadata: Some(BTreeMap::new()),
+            version: Some(1),
+            ..RequestedReplaceMetadata::default()
+        }
+        .encode(),
+    }
+}
+
+/// Refuses rows that do not fit, and partitions that cannot be.
+fn check_input(
+    request: &WriteRequest,
+    config: &TableConfig,
+    input: &Schema,
+    columns: &Schema,
+    locator: &Locator,
+) -> Result<()> {
+    let naming = locator.naming_columns();
+    match request.operation {
+        Operation::DeletePartitions => {
+            replace::check_partitions(&request.partitions, !config.partition_by.is_empty())
+        }
+        Operation::Delete => rows::check_columns(input, columns, Lack::AllBut(&naming)),
+        _ if request.schema_mode == SchemaMode::Strict => rows::check_columns(input, columns, Lack::Nothing),
+        _ => {
+            let needed: Vec<&str> = naming.into_iter().chain(config.ordering.iter().map(String::as_str)).collect();
+            rows::check_columns(input, columns, Lack::NullableBut(&needed))
         }
     }
 }
@@ -438,10 +618,10 @@ fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
     }
 }
 
-/// The table's schema, with the names that Apache Hudi gives to nested types.
-fn write_schema(config: &TableConfig, snapshot: &Snapshot) -> Result<String> {
+/// The columns of the table.
+fn write_schema(snapshot: &Snapshot) -> Result<Schema> {
     match &snapshot.schema {
-        Some(text) => schema::avro_text(&arrow_schema(text)?, &config.name),
+        Some(text) => arrow_schema(text),
         None => Err(Error::unsupported("a table without any schema yet")),
     }
 }

@@ -4,18 +4,22 @@
 //! and never the timeline. Tasks are plain values with a byte form, so that any engine can run them anywhere.
 
 mod action;
-mod buckets;
 mod local;
 mod locate;
+mod located;
+mod once;
 mod place;
 mod rechunk;
+mod replace;
 mod request;
 mod rows;
+mod sizes;
 mod task;
 
 pub use action::Action;
-pub use local::write;
+pub use local::{delete_partitions, write};
+pub use located::{Groups, Located};
 pub use locate::{Locator, PARTITION_COLUMN, SLOT_COLUMN};
-pub use place::{GroupProfile, PlacedTask};
-pub use request::{CommitResult, WriteRequest};
+pub use place::{GroupProfile, NEW_KEYS, PlacedTask};
+pub use request::{CommitResult, SchemaMode, WriteRequest};
 pub use task::{Status, Task};

@@ -51,7 +51,8 @@ pub struct Task {
     pub(super) inflight: String,
     pub(super) operation: String,
     pub(super) partition: String,
-    pub(super) bucket: u32,
+    /// Tells the tasks of a partition apart, in the names of their files and the numbers of their rows.
+    pub(super) number: u32,
     pub(super) file_id: String,
     pub(super) kind: FileKind,
     /// What the group holds so far.
@@ -73,7 +74,7 @@ impl BytesForm for Task {
 pub struct Status {
     pub(super) instant: String,
     pub(super) partition: String,
-    pub(super) bucket: u32,
+    pub(super) file_id: String,
     pub(super) stat: WriteStat,
 }
 
@@ -126,7 +127,7 @@ impl Run<'_> {
         let task = self.task;
         let keys = task.locator.key_config()?;
         let operation = task.operation()?;
-        let token = write_token(task.bucket, 0, self.attempt);
+        let token = write_token(task.number, 0, self.attempt);
         let stat = match (task.kind, operation) {
             (FileKind::Log, _) => {
                 let name = LogFileName {
@@ -147,7 +148,7 @@ impl Run<'_> {
                     extension: "parquet".to_owned(),
                 };
                 let name = name.to_string();
-                if matches!(operation, Operation::Insert | Operation::BulkInsert) {
+                if operation.adds_as_is() {
                     self.append_to_base(&keys, &name, input)?
                 } else {
                     let changes = self.changes(&keys, operation, &name, input)?;
@@ -155,7 +156,12 @@ impl Run<'_> {
                 }
             }
         };
-        Ok(Status { instant: task.instant.clone(), partition: task.partition.clone(), bucket: task.bucket, stat })
+        Ok(Status {
+            instant: task.instant.clone(),
+            partition: task.partition.clone(),
+            file_id: task.file_id.clone(),
+            stat,
+        })
     }
 
     /// Rows with their meta columns, in batches of a fixed size.
@@ -266,7 +272,7 @@ impl Run<'_> {
         let mut row = 0;
         for merged in merged {
             let Merged { rows, changed } = merged?;
-            let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.bucket, row)?;
+            let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.number, row)?;
             let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
             row += rows.num_rows() as u64;
             let stamped = with_column(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, meta::FILE_NAME, names)?;
@@ -289,7 +295,7 @@ impl Run<'_> {
         let mut row = 1;
         let batches = picks.chunks(BATCH_ROWS).map(|picks| {
             let rows = interleave_record_batch(&sources, picks)?;
-            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.bucket, row)?;
+            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, row)?;
             row += rows.num_rows() as u64;
             with_column(&rows, meta::COMMIT_SEQNO, numbers)
         });
