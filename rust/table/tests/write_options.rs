@@ -51,7 +51,8 @@ fn new_columns_come_behind_and_missing_ones_are_null(
     let table = spec.create(&world);
     spec.upsert(&table, &[row("a", "A", 1, "old"), row("b", "A", 1, "old")]).unwrap();
     let ts = || Arc::new(Int64Array::from(vec![2, 2])) as ArrayRef;
-    let wider = || vec![("note", text(&["n", "n"])), ("id", text(&["b", "c"])), ("city", text(&["A", "A"])), ("ts", ts())];
+    let wider =
+        || vec![("note", text(&["n", "n"])), ("id", text(&["b", "c"])), ("city", text(&["A", "A"])), ("ts", ts())];
     let error = write(&table, wider(), SchemaMode::Strict).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
     assert!(error.message().contains("'v'") && error.message().contains("'note'"), "{error}");
@@ -79,7 +80,15 @@ fn what_the_table_says_of_its_columns_stays() {
     let batch = spec.batch(&[row("a", "A", 1, "v")]);
     spec.upsert(&table, &[row("a", "A", 1, "v")]).unwrap();
     let stated = table.snapshot(None).unwrap().schema.unwrap();
-    let schema = Schema::new(batch.schema().fields().iter().cloned().chain([Arc::new(Field::new("n", DataType::Int64, false))]).collect::<Vec<_>>());
+    let schema = Schema::new(
+        batch
+            .schema()
+            .fields()
+            .iter()
+            .cloned()
+            .chain([Arc::new(Field::new("n", DataType::Int64, false))])
+            .collect::<Vec<_>>(),
+    );
     let columns = batch.columns().iter().cloned().chain([Arc::new(Int64Array::from(vec![1])) as ArrayRef]).collect();
     let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
     let request = WriteRequest { schema_mode: SchemaMode::Evolve, ..WriteRequest::new(Operation::Upsert) };
@@ -115,9 +124,7 @@ fn a_key_is_written_once() {
 }
 
 #[rstest]
-fn tables_of_version_8_are_written(
-    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
-) {
+fn tables_of_version_8_are_written(#[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType) {
     let spec = Spec::new(table_type);
     let world = World::new(Place::Memory);
     let table = world.table();
@@ -129,7 +136,10 @@ fn tables_of_version_8_are_written(
     assert_eq!(stated("hoodie.table.precombine.field"), Some("ts"));
     assert_eq!(stated("hoodie.table.ordering.fields"), None);
     assert_eq!(stated("hoodie.record.merge.strategy.id"), Some("eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"));
-    assert_eq!(stated("hoodie.compaction.payload.class"), Some("org.apache.hudi.common.model.DefaultHoodieRecordPayload"));
+    assert_eq!(
+        stated("hoodie.compaction.payload.class"),
+        Some("org.apache.hudi.common.model.DefaultHoodieRecordPayload")
+    );
     let first = [row("a", "A", 5, "old"), row("b", "A", 5, "old")];
     let second = [row("a", "A", 4, "late"), row("b", "A", 6, "new")];
     spec.upsert(&table, &first).unwrap();

@@ -120,7 +120,8 @@ fn may_hold(footer: &Footer, keys: &Keys) -> Result<bool> {
     let Some(filter) = footer.bloom()? else { return Ok(true) };
     let (low, high) = footer.key_range();
     let within = |key: &str| {
-        low.is_none_or(|low| !base_file::java_less(key, low)) && high.is_none_or(|high| !base_file::java_less(high, key))
+        low.is_none_or(|low| !base_file::java_less(key, low))
+            && high.is_none_or(|high| !base_file::java_less(high, key))
     };
     Ok(keys.iter().any(|(key, _)| key.is_empty() || (within(key) && filter.contains(key))))
 }

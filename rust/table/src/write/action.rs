@@ -409,14 +409,7 @@ impl Action {
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
         self.check_alive(&config, &found)?;
-        concurrency::check_conflicts(
-            storage,
-            &config,
-            &self.snapshot,
-            &found,
-            &self.time,
-            &self.stake,
-        )?;
+        concurrency::check_conflicts(storage, &config, &self.snapshot, &found, &self.time, &self.stake)?;
         self.check_key_is_new(&found)?;
         self.check_new_keys(stats, &config, &found)?;
         self.check_schema(&config, &found)?;
@@ -447,8 +440,11 @@ impl Action {
         let Some(key) = &self.request.idempotency_key else { return Ok(()) };
         for (instant, metadata) in concurrency::completed_since(self.storage(), &self.snapshot, found, &self.time)? {
             if once::has_key(&metadata, key) {
-                return Err(Error::new(ErrorKind::CommitConflict, format!("the write '{key}' was committed meanwhile"))
-                    .at_instant(&instant.requested));
+                return Err(Error::new(
+                    ErrorKind::CommitConflict,
+                    format!("the write '{key}' was committed meanwhile"),
+                )
+                .at_instant(&instant.requested));
             }
         }
         Ok(())
@@ -583,9 +579,7 @@ fn check_input(
 ) -> Result<()> {
     let naming = locator.naming_columns();
     match request.operation {
-        Operation::DeletePartitions => {
-            replace::check_partitions(&request.partitions, !config.partition_by.is_empty())
-        }
+        Operation::DeletePartitions => replace::check_partitions(&request.partitions, !config.partition_by.is_empty()),
         Operation::Delete => rows::check_columns(input, columns, Lack::AllBut(&naming)),
         _ if request.schema_mode == SchemaMode::Strict => rows::check_columns(input, columns, Lack::Nothing),
         _ => {

@@ -40,12 +40,14 @@ impl Located {
             slot,
             rows: rows as u64,
         };
-        let known = self.groups.iter().map(|((partition, slot), rows)| {
-            of(partition, *slot, rows.iter().map(RecordBatch::num_rows).sum())
-        });
-        let new = self.new.iter().map(|(partition, rows)| {
-            of(partition, NEW_KEYS, rows.iter().map(|unplaced| unplaced.keys.len()).sum())
-        });
+        let known = self
+            .groups
+            .iter()
+            .map(|((partition, slot), rows)| of(partition, *slot, rows.iter().map(RecordBatch::num_rows).sum()));
+        let new = self
+            .new
+            .iter()
+            .map(|(partition, rows)| of(partition, NEW_KEYS, rows.iter().map(|unplaced| unplaced.keys.len()).sum()));
         known.chain(new).collect()
     }
 
@@ -161,13 +163,15 @@ type New = BTreeMap<String, Vec<Unplaced>>;
 fn group(table: &Table, action: &Action, named: &[Named], homes: &Homes<'_>) -> Result<(Groups, New)> {
     let locator = action.locator();
     let parts = run_all(table.context.threads, named.iter().collect(), |_, named: &Named| {
-        by_group(locator, named, homes)?.into_iter().map(|((partition, slot), rows)| {
-            let indices = PrimitiveArray::<UInt32Type>::from(rows);
-            let keys = (slot == NEW_KEYS).then(|| take(&named.names.keys, &indices, None)).transpose()?;
-            let keys = keys.map(|keys| keys.as_string::<i32>().clone());
-            Ok((partition.to_owned(), slot, take_record_batch(&named.rows, &indices)?, keys))
-        })
-        .collect::<Result<Vec<_>>>()
+        by_group(locator, named, homes)?
+            .into_iter()
+            .map(|((partition, slot), rows)| {
+                let indices = PrimitiveArray::<UInt32Type>::from(rows);
+                let keys = (slot == NEW_KEYS).then(|| take(&named.names.keys, &indices, None)).transpose()?;
+                let keys = keys.map(|keys| keys.as_string::<i32>().clone());
+                Ok((partition.to_owned(), slot, take_record_batch(&named.rows, &indices)?, keys))
+            })
+            .collect::<Result<Vec<_>>>()
     })?;
     let (mut groups, mut new) = (Groups::new(), New::new());
     for (partition, slot, rows, keys) in parts.into_iter().flatten() {

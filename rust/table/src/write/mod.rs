@@ -18,8 +18,8 @@ mod task;
 
 pub use action::Action;
 pub use local::{delete_partitions, write};
-pub use located::{Groups, Located};
 pub use locate::{Locator, PARTITION_COLUMN, SLOT_COLUMN};
+pub use located::{Groups, Located};
 pub use place::{GroupProfile, NEW_KEYS, PlacedTask};
 pub use request::{CommitResult, SchemaMode, WriteRequest};
 pub use task::{Status, Task};

@@ -3,10 +3,10 @@
 use hudini_format::action::CommitMetadata;
 
 use super::request::{CommitResult, IDEMPOTENCY_KEY};
+use crate::Result;
 use crate::options::Operation;
 use crate::table::Table;
 use crate::timeline::{Instant, Timeline};
-use crate::Result;
 
 pub(super) fn has_key(metadata: &CommitMetadata, key: &str) -> bool {
     metadata.extra_metadata.as_ref().and_then(|extra| extra.get(IDEMPOTENCY_KEY)).is_some_and(|found| found == key)

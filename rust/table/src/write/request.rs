@@ -88,9 +88,8 @@ pub(super) fn check(operation: Operation, given: &Options, metadata: &BTreeMap<S
     }
     let keys = metadata.keys().chain(given.commit_metadata().keys());
     if let Some(key) = keys.into_iter().find(|key| RESERVED_METADATA.contains(&key.as_str())) {
-        return Err(
-            Error::option(format!("the metadata key '{key}' has a meaning of its own")).with_hint("choose another name")
-        );
+        return Err(Error::option(format!("the metadata key '{key}' has a meaning of its own"))
+            .with_hint("choose another name"));
     }
     given.get(&options::INDEX_TYPE)?.map_or(Ok(()), IndexType::require_writable)?;
     refuse_metadata_table(given)?;

@@ -73,7 +73,9 @@ pub(super) fn check_columns(input: &Schema, table: &Schema, may_lack: Lack<'_>) 
     }
     let error = Error::schema(format!("the rows do not fit the table: {}", wrong.join("; ")));
     Err(match may_lack {
-        Lack::Nothing => error.with_hint("schema_mode=\"evolve\" adds columns, and fills those that the rows lack with null"),
+        Lack::Nothing => {
+            error.with_hint("schema_mode=\"evolve\" adds columns, and fills those that the rows lack with null")
+        }
         Lack::AllBut(_) | Lack::NullableBut(_) => error,
     })
 }

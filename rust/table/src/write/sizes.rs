@@ -4,11 +4,11 @@
 
 use hudini_format::action::CommitMetadata;
 
+use crate::Result;
 use crate::options::{self, Options};
 use crate::storage::Storage;
 use crate::timeline::Timeline;
 use crate::view::{BASE_EXTENSION, FileSlice};
-use crate::Result;
 
 /// What says how large base files get.
 #[derive(Debug, Clone, Copy)]
@@ -25,8 +25,13 @@ pub(super) struct Sizes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
     /// To the live file group at that place of the list.
-    Fill { group: usize, rows: u64 },
-    New { rows: u64 },
+    Fill {
+        group: usize,
+        rows: u64,
+    },
+    New {
+        rows: u64,
+    },
 }
 
 impl Sizes {
@@ -126,9 +131,9 @@ impl Spread {
 
 /// FNV-1a, and its bits well mixed, since keys are often alike.
 fn point(key: &str) -> u64 {
-    let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = key
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     hash ^ (hash >> 33)
@@ -145,15 +150,25 @@ mod tests {
 
     fn slice(size: u64) -> FileSlice {
         let base = Some(DataFile { name: format!("f{size}"), size });
-        FileSlice { partition: String::new(), file_id: format!("f{size}"), base_instant: "1".into(), base, logs: vec![] }
+        FileSlice {
+            partition: String::new(),
+            file_id: format!("f{size}"),
+            base_instant: "1".into(),
+            base,
+            logs: vec![],
+        }
     }
 
     #[test]
     fn small_files_are_filled_first() {
         let live = [slice(90), slice(100), slice(50)];
         let all = |_: &FileSlice| true;
-        let expected =
-            [Share::Fill { group: 0, rows: 3 }, Share::Fill { group: 2, rows: 7 }, Share::New { rows: 12 }, Share::New { rows: 3 }];
+        let expected = [
+            Share::Fill { group: 0, rows: 3 },
+            Share::Fill { group: 2, rows: 7 },
+            Share::New { rows: 12 },
+            Share::New { rows: 3 },
+        ];
         assert_eq!(sizes().share(25, &live, all, false), expected);
         assert_eq!(sizes().share(2, &live, all, false), [Share::Fill { group: 0, rows: 2 }]);
         assert_eq!(sizes().share(8, &live, all, true), [Share::Fill { group: 2, rows: 7 }, Share::New { rows: 1 }]);

@@ -27,9 +27,7 @@ use hudini_table::storage::memory::Memory;
 use hudini_table::storage::{Entry, Put, Storage};
 use hudini_table::timeline::Timeline;
 use hudini_table::view::PARTITION_FILE;
-use hudini_table::write::{
-    self, Action, CommitResult, Groups, Located, PlacedTask, Status, WriteRequest,
-};
+use hudini_table::write::{self, Action, CommitResult, Groups, Located, PlacedTask, Status, WriteRequest};
 use hudini_table::{Location, Result, Table};
 use tempfile::TempDir;
 
