@@ -169,7 +169,8 @@ def write(
     """Writes `data` to the table at `path`, which is created from the data's schema if there is none.
 
     `mode` is `"upsert"` (rows replace those of the same key), `"append"` (rows are added as they are), `"overwrite"`
-    (rows replace all that are there) or `"error"` (there must be no table yet). `create_arguments` are those of `hudini.create`.
+    (rows replace all that are there) or `"error"` (there must be no table yet). `create_arguments` are those of
+    `hudini.create`.
 
     >>> hudini.write("trips", [{"id": "a", "ts": 1}], record_key="id", ordering="ts")
     """

@@ -148,7 +148,14 @@ def test_tables_of_version_8_stay_so_and_go_back_and_forth(
 ) -> None:
     rows, model = Rows(seed=14), Model(partitioned=layout.partitioned)
     engine = create(path, layout, index, table_version=8)
-    apache = Apache(oracle, path, layout, index=KEPT_AT_8 | {"hoodie.index.type": index} | ({"hoodie.bucket.index.num.buckets": "4"} if index == "BUCKET" else {}))
+    apache = Apache(
+        oracle,
+        path,
+        layout,
+        index=KEPT_AT_8
+        | {"hoodie.index.type": index}
+        | ({"hoodie.bucket.index.num.buckets": "4"} if index == "BUCKET" else {}),
+    )
 
     step(engine.upsert, mixed_batch(rows, start=20), model)
     holds(model, engine, apache)

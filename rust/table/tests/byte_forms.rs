@@ -103,7 +103,9 @@ fn lookups_stand() {
     let spec = Spec { index: IndexType::Bloom, ..Spec::new(TableType::MergeOnRead) };
     let world = World::new(Place::Memory);
     let table = spec.create(&world);
-    [1, 2].map(|ts| spec.upsert(&table, &[row("a1", "A", ts, "v")]).unwrap());
+    for ts in 1..3 {
+        spec.upsert(&table, &[row("a1", "A", ts, "v")]).unwrap();
+    }
     let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 3, "new")]);
     writer.step(0).unwrap();
     let lookups = writer.action.as_mut().unwrap().lookups(["A"].into_iter()).unwrap();
@@ -131,13 +133,15 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::task(TASKS[0], read::<Task>)]
 #[case::status(STATUSES[0], read::<Status>)]
 #[case::split(SPLITS[0], read::<Split>)]
+#[case::lookup(LOOKUP, read::<Lookup>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
     let newer = golden.replacen("06", "07", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
     assert!(error.message().contains("version 7") && error.hint().unwrap().contains("workers"), "{error}");
-    let letters: BTreeSet<&str> = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0]].iter().map(|form| &form[6..7]).collect();
-    assert_eq!(letters.len(), 4, "each kind has its own letter");
+    let letters: BTreeSet<&str> =
+        [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0], LOOKUP].iter().map(|form| &form[6..7]).collect();
+    assert_eq!(letters.len(), 5, "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {
         let other = format!("hudini{letter}{}", &golden[7..]);
         assert_eq!(read(other.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidOption);

@@ -397,4 +397,17 @@ mod tests {
         assert!(!aliases.contains("aliases") && !aliases.contains("ignore"));
         assert!(aliases.contains(r#""foo":{"z":1}"#) && aliases.contains(r#""custom":7"#));
     }
+
+    #[test]
+    fn columns_are_added_behind_and_the_rest_stays() {
+        let added = r#"{"name":"n","type":["null",{"type":"record","name":"q","fields":[{"name":"x","type":"int"}]}]}"#;
+        let wider = format!(r#"{{"type":"record","name":"w","fields":[{{"name":"e","type":"int"}},{added}]}}"#);
+        let both = with_columns_of(PRINTED, &wider).unwrap();
+        let (head, tail) = both.split_once(&format!(",{added}]")).unwrap();
+        assert_eq!(format!("{head}]{tail}"), PRINTED);
+        assert_eq!(with_columns_of(PRINTED, PRINTED).unwrap(), PRINTED);
+        let empty = r#"{"type":"record","name":"w","fields":[]}"#;
+        let one = r#"{"type":"record","name":"o","fields":[{"name":"x","type":"int"}]}"#;
+        assert_eq!(with_columns_of(empty, one).unwrap(), one.replace(r#""o""#, r#""w""#));
+    }
 }

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_schema::Schema;
-use hudini_format::action::{CommitMetadata, RequestedReplaceMetadata, SCHEMA_KEY, WriteStat};
+use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::instant::{self, InstantFile};
 use hudini_format::schema::{self, meta};
 
+use super::begin;
 use super::locate::Locator;
 use super::once;
 use super::place::{self, GroupProfile, PlacedTask};
 use super::replace::{self, Replaced};
 use super::request::{self, CommitResult, IDEMPOTENCY_KEY, SchemaMode, WriteRequest};
-use super::rows::{self, Intake, Lack};
+use super::rows::{self, Intake};
 use super::sizes::{Sizes, Spread};
 use super::task::{FileKind, Status, Task};
 use crate::base_file::WriteOptions;
@@ -85,10 +86,10 @@ impl Action {
         config.check_writable()?;
         service::recover(storage, &table.context, &options, &config)?;
         let found = Timeline::load(storage, &config)?;
-        refuse_under_restore(&found)?;
+        begin::refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
-        refuse_column_ids(&snapshot)?;
-        let stated = write_schema(&snapshot)?;
+        begin::refuse_column_ids(&snapshot)?;
+        let stated = begin::write_schema(&snapshot)?;
         let evolves = request.schema_mode == SchemaMode::Evolve && request.operation.brings_rows();
         let widened = if evolves { rows::widened(input, &stated)? } else { None };
         let widens = widened.is_some();
@@ -96,13 +97,13 @@ impl Action {
         let schema = schema::avro_text(&columns, &config.name)?;
         let index = index::resolve(&table.storage, &config, &found, &snapshot, &options)?;
         let locator = Locator::new(&config.key_config()?, index, schema.clone());
-        check_input(&request, &config, input, &columns, &locator)?;
-        let sizes = (locator.index().buckets().is_none() && request.operation != Operation::Delete)
-            .then(|| Sizes::of(&options, storage, &found));
+        begin::check_input(&request, &config, input, &columns, &locator)?;
+        let shares_out = locator.index().buckets().is_none() && request.operation.brings_rows();
+        let sizes = shares_out.then(|| Sizes::of(&options, storage, &found)).transpose()?;
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
-        let kind = kind_of(request.operation, &config);
-        if let Err(e) = timeline::request(storage, &config, &time, kind, &plan_of(request.operation)?) {
+        let kind = begin::kind_of(request.operation, &config);
+        if let Err(e) = timeline::request(storage, &config, &time, kind, &begin::plan_of(request.operation)?) {
             // The request may stand all the same; without signs of life the next writer removes it.
             let _ = heart.stop();
             return Err(e);
@@ -121,7 +122,7 @@ impl Action {
             columns,
             widens,
             seed,
-            sizes: sizes.transpose()?,
+            sizes,
             live: BTreeMap::new(),
             spread: BTreeMap::new(),
             placed: None,
@@ -468,7 +469,7 @@ impl Action {
 
     fn check_schema(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
         let now = Snapshot::pin(self.storage(), config, found, Until::Now)?;
-        refuse_column_ids(&now)?;
+        begin::refuse_column_ids(&now)?;
         let now = now.schema;
         if now == self.snapshot.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(&self.columns)
         {
@@ -546,76 +547,7 @@ impl Action {
     }
 }
 
-fn kind_of(operation: Operation, config: &TableConfig) -> instant::Action {
-    match (operation.replaces(), config.is_mor()) {
-        (true, _) => instant::Action::ReplaceCommit,
-        (false, true) => instant::Action::DeltaCommit,
-        (false, false) => instant::Action::Commit,
-    }
-}
-
-/// What the requested file says; of a plain write nothing.
-fn plan_of(operation: Operation) -> Result<Vec<u8>> {
-    match operation {
-        Operation::Upsert | Operation::Insert | Operation::BulkInsert | Operation::Delete => Ok(Vec::new()),
-        Operation::InsertOverwrite | Operation::OverwriteTable => RequestedReplaceMetadata::default().encode(),
-        Operation::DeletePartitions => RequestedReplaceMetadata {
-            operation_type: Some("DELETE_PARTITION".to_owned()),
-            extra_metadata: Some(BTreeMap::new()),
-            version: Some(1),
-            ..RequestedReplaceMetadata::default()
-        }
-        .encode(),
-    }
-}
-
-/// Refuses rows that do not fit, and partitions that cannot be.
-fn check_input(
-    request: &WriteRequest,
-    config: &TableConfig,
-    input: &Schema,
-    columns: &Schema,
-    locator: &Locator,
-) -> Result<()> {
-    let naming = locator.naming_columns();
-    match request.operation {
-        Operation::DeletePartitions => replace::check_partitions(&request.partitions, !config.partition_by.is_empty()),
-        Operation::Delete => rows::check_columns(input, columns, Lack::AllBut(&naming)),
-        _ if request.schema_mode == SchemaMode::Strict => rows::check_columns(input, columns, Lack::Nothing),
-        _ => {
-            let needed: Vec<&str> = naming.into_iter().chain(config.ordering.iter().map(String::as_str)).collect();
-            rows::check_columns(input, columns, Lack::NullableBut(&needed))
-        }
-    }
-}
-
 fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
     let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
     concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
-}
-
-/// Between the steps of a restore the table is in no state that a write could build upon.
-fn refuse_under_restore(found: &Timeline) -> Result<()> {
-    match found.pending().find(|i| i.action == instant::Action::Restore) {
-        Some(restore) => Err(Error::unsupported("writing while a restore is pending")
-            .at_instant(&restore.requested)
-            .with_hint("let the engine that began the restore finish it")),
-        None => Ok(()),
-    }
-}
-
-/// A commit that does not carry the ids along would make readers look for the columns by name again.
-fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
-    match snapshot.evolution {
-        Some(_) => Err(Error::unsupported("writing to a table whose columns have ids (schema-on-read)")),
-        None => Ok(()),
-    }
-}
-
-/// The columns of the table.
-fn write_schema(snapshot: &Snapshot) -> Result<Schema> {
-    match &snapshot.schema {
-        Some(text) => arrow_schema(text),
-        None => Err(Error::unsupported("a table without any schema yet")),
-    }
 }

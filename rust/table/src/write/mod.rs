@@ -4,6 +4,7 @@
 //! and never the timeline. Tasks are plain values with a byte form, so that any engine can run them anywhere.
 
 mod action;
+mod begin;
 mod local;
 mod locate;
 mod located;
