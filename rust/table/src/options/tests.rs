@@ -245,7 +245,7 @@ fn two_names_with_two_values_contradict(#[case] one: &str, #[case] other: &str, 
 #[case("hoodie.index.bucket.engine", "CONSISTENT_HASHING", ErrorKind::UnsupportedFeature)]
 #[case("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL", ErrorKind::UnsupportedFeature)]
 #[case("hoodie.logfile.data.block.format", "hfile", ErrorKind::UnsupportedFeature)]
-#[case("hoodie.write.table.version", "8", ErrorKind::UnsupportedFeature)]
+#[case("hoodie.write.table.version", "6", ErrorKind::UnsupportedFeature)]
 #[case("hoodie.write.table.version", "nine", ErrorKind::InvalidOption)]
 #[case("hoodie.parquet.compression.codec", "brotli", ErrorKind::UnsupportedFeature)]
 #[case(
