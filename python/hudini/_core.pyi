@@ -125,9 +125,24 @@ class Table:
         in SQL; `mode` is `"snapshot"` or `"read_optimized"`."""
 
     def write(
-        self, operation: str, data: _HasStream, options: dict[str, str], metadata: dict[str, str]
+        self,
+        operation: str,
+        data: _HasStream,
+        options: dict[str, str],
+        metadata: dict[str, str],
+        schema_mode: str,
+        idempotency_key: str | None,
     ) -> dict[str, Any]:
         """One commit, made with this process's threads. The dict holds the fields of `hudini.CommitResult`."""
+
+    def delete_partitions(
+        self,
+        partitions: list[str],
+        options: dict[str, str],
+        metadata: dict[str, str],
+        idempotency_key: str | None,
+    ) -> dict[str, Any]:
+        """One commit that takes these partitions away."""
 
     def begin(
         self,

@@ -169,14 +169,14 @@ def write(
 ) -> CommitResult:
     """Writes `data` to the table at `path`, which is created from the data's schema if there is none.
 
-    `mode` is `"upsert"` (rows replace those of the same key), `"append"` (rows are added as they are) or `"error"`
-    (there must be no table yet). `create_arguments` are those of `hudini.create`.
+    `mode` is `"upsert"` (rows replace those of the same key), `"append"` (rows are added as they are), `"overwrite"`
+    (rows replace all that are there) or `"error"` (there must be no table yet). `create_arguments` are those of
+    `hudini.create`.
 
     >>> hudini.write("trips", [{"id": "a", "ts": 1}], record_key="id", ordering="ts")
     """
     if mode not in ("upsert", "append", "overwrite", "error"):
         raise ValueError(f'mode is "upsert", "append", "overwrite" or "error", not {mode!r}')
-    refuse("hudini.write", 'mode="overwrite"', given=mode == "overwrite")
     opening = {key: create_arguments.get(key) for key in ("storage_options", "options", "threads")}
     source = as_input(data) if not is_table(path, storage_options=opening["storage_options"]) else None
     if source is not None:
@@ -185,6 +185,8 @@ def write(
         raise TableExists("there is a table already", path=path_text(path), hint='mode="upsert" writes into it')
     else:
         table = open(path, **opening)
+    if mode == "overwrite":
+        return table.overwrite_table(data if source is None else source)
     rows_stay_apart = mode == "append" or not table.record_key
     return (table.insert if rows_stay_apart else table.upsert)(data if source is None else source)
 
@@ -376,13 +378,15 @@ class Table:
         """Inserts the rows with new keys and merges the others into the rows that are there, by the table's merge mode.
 
         `data` is anything with `__arrow_c_stream__`, a pandas DataFrame, an iterator of record batches or a list of
-        dicts. `metadata` is kept with the commit and shown by `history()`.
+        dicts. Columns that the table lacks are added to it, behind its own; columns that the rows lack are null, unless
+        they must not be. `schema_mode="strict"` refuses both. `metadata` is kept with the commit and shown by
+        `history()`. If there is a commit with that `idempotency_key` already, nothing is written and its result is
+        returned: so a job that does not know whether it was done can be repeated.
 
         >>> table.upsert([{"id": "a", "ts": 2, "city": "sf"}])
         CommitResult(upsert 20261121084838673: 0 inserted, 1 updated, 0 deleted; 1 file added, 9.1 kB, 0.02 s)
         """
-        refuse("upsert", f'schema_mode="{schema_mode}"', given=schema_mode != "evolve")
-        return self._write("upsert", data, options, metadata, idempotency_key)
+        return self._write("upsert", data, options, metadata, idempotency_key, schema_mode)
 
     def insert(
         self,
@@ -409,6 +413,52 @@ class Table:
         refuse("bulk_insert", "sort_by=", given=sort_by is not None)
         refuse("bulk_insert", f'curve="{curve}"', given=curve != "linear")
         return self._write("bulk_insert", data, options, metadata, idempotency_key)
+
+    def insert_overwrite(
+        self,
+        data: Any,
+        *,
+        options: Options | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> CommitResult:
+        """Replaces the partitions that the rows belong to: of each only the rows in `data` remain.
+
+        The rows are written as they are, as by `insert`. Other partitions stay as they were; without partitions the
+        whole table is replaced. Older states can still be read, until a clean takes them away.
+
+        >>> table.insert_overwrite([{"id": "a", "ts": 1, "city": "sf"}])
+        """
+        return self._write("insert_overwrite", data, options, metadata, idempotency_key)
+
+    def overwrite_table(
+        self,
+        data: Any,
+        *,
+        options: Options | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> CommitResult:
+        """Replaces all rows of the table by those in `data`, which may be none. Older states can still be read."""
+        return self._write("insert_overwrite_table", data, options, metadata, idempotency_key)
+
+    def delete_partitions(
+        self,
+        partitions: Sequence[str],
+        *,
+        options: Options | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> CommitResult:
+        """Deletes all rows of these partitions, which are named by their paths, as `inspect.partitions()` shows them.
+
+        Nothing is read for it, and the files stay until a clean takes them away.
+
+        >>> table.delete_partitions(["city=sf"])
+        """
+        names = name_list(partitions, "partitions")
+        told = options_text(options), metadata_text(metadata)
+        return CommitResult.from_core(self._core.delete_partitions(names, *told, idempotency_key))
 
     def delete(
         self,
@@ -438,12 +488,13 @@ class Table:
         options: Options | None,
         metadata: Mapping[str, str] | None,
         idempotency_key: str | None,
+        schema_mode: str = "evolve",
     ) -> CommitResult:
-        refuse(operation, "idempotency_key=", given=idempotency_key is not None)
         source = data if isinstance(data, Input) else as_input(data, self._core.schema)
         write: Callable[..., dict[str, Any]] = self._core.write
         try:
-            return CommitResult.from_core(write(operation, source, options_text(options), metadata_text(metadata)))
+            told = options_text(options), metadata_text(metadata)
+            return CommitResult.from_core(write(operation, source, *told, schema_mode, idempotency_key))
         except Exception as error:
             if source.failure is not None:
                 # The caller's own iterator failed: that is what happened, not its echo across the stream.

@@ -50,6 +50,17 @@ class Apache:
     def create(self, rows: Iterable[Row]) -> None:
         self._write("bulk_insert", rows, mode="overwrite")
 
+    def first_upsert(self, rows: Iterable[Row]) -> None:
+        """Makes the table by an upsert, as most jobs do."""
+        self._write("upsert", rows, mode="overwrite")
+
+    def insert_overwrite(self, rows: Iterable[Row]) -> None:
+        self._write("insert_overwrite", rows)
+
+    def delete_partitions(self, partitions: list[str]) -> None:
+        named = {"hoodie.datasource.write.partitions.to.delete": ",".join(partitions)}
+        self._write("delete_partition", [], more=named)
+
     def bulk_insert(self, rows: Iterable[Row]) -> None:
         self._write("bulk_insert", rows)
 
@@ -68,6 +79,8 @@ class Apache:
         assert compaction["state"] == "COMPLETED"
         assert self._oracle.timeline(self._path)[-1]["requested"] == compaction["timestamp"]
 
-    def _write(self, operation: str, rows: Iterable[Row], mode: str = "append") -> None:
-        options = {**self._options, "hoodie.datasource.write.operation": operation}
+    def _write(
+        self, operation: str, rows: Iterable[Row], mode: str = "append", more: dict[str, str] | None = None
+    ) -> None:
+        options = {**self._options, "hoodie.datasource.write.operation": operation, **(more or {})}
         self._oracle.write(self._path, to_arrow(rows), options, mode)

@@ -247,9 +247,15 @@ def test_write_creates_the_table_from_its_data(tmp_path: Path) -> None:
     assert rows(hudini.open(path)) == [trip("a", 1), trip("b", 2), trip("c", 1)]
 
 
+def test_write_overwrites_a_table(tmp_path: Path) -> None:
+    for keys in (["a", "b"], ["c"]):
+        hudini.write(tmp_path / "t", [trip(key, 1) for key in keys], record_key="id", mode="overwrite")
+    table = hudini.open(tmp_path / "t")
+    assert rows(table) == [trip("c", 1)]
+    assert [line["action"] for line in table.history()] == ["replacecommit", "replacecommit"]
+
+
 def test_write_refuses_what_it_cannot_do(tmp_path: Path) -> None:
-    with pytest.raises(hudini.UnsupportedFeature, match="overwrite"):
-        hudini.write(tmp_path / "t", [trip("a", 1)], record_key="id", mode="overwrite")
     with pytest.raises(ValueError, match="mode is"):
         hudini.write(tmp_path / "t", [trip("a", 1)], record_key="id", mode="merge")  # type: ignore[arg-type]
     assert not hudini.is_table(tmp_path / "t")
@@ -318,8 +324,6 @@ def test_images_spell_what_is_no_number_as_apache_hudi_does(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda t: t.upsert([], schema_mode="strict"), "schema_mode="),
-        (lambda t: t.upsert([], idempotency_key="k"), "idempotency_key="),
         (lambda t: t.bulk_insert([], sort_by="id"), "sort_by="),
         (lambda t: t.bulk_insert([], curve="zorder"), "curve="),
         (lambda t: t.delete(where="id = 'a'"), "where="),
@@ -328,6 +332,43 @@ def test_images_spell_what_is_no_number_as_apache_hudi_does(tmp_path: Path) -> N
 def test_arguments_that_are_not_there_yet_say_so(table: hudini.Table, call: Any, name: str) -> None:
     with pytest.raises(hudini.UnsupportedFeature, match=name):
         call(table)
+
+
+def test_new_columns_are_added_unless_that_is_refused(table: hudini.Table) -> None:
+    table.upsert([trip("a", 1)])
+    wider = [{"id": "b", "ts": 1, "city": "sf", "note": "new"}]
+    with pytest.raises(hudini.SchemaMismatch, match="note"):
+        table.upsert(wider, schema_mode="strict")
+    with pytest.raises(hudini.InvalidOption, match="schema_mode"):
+        table.upsert(wider, schema_mode="merge")  # type: ignore[arg-type]
+    table.upsert(wider)
+    assert table.schema.names[-1] == "note"
+    assert {row["id"]: row["note"] for row in table.read().to_arrow().to_pylist()} == {"a": None, "b": "new"}
+
+
+def test_a_write_under_a_key_is_done_once(table: hudini.Table) -> None:
+    first = table.insert([trip("a", 1)], idempotency_key="k")
+    again = table.insert([trip("a", 1)], idempotency_key="k")
+    assert (again.instant, again.inserted) == (first.instant, 1)
+    assert len(table.history()) == 1
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])
+def test_partitions_are_overwritten_and_deleted(tmp_path: Path, table_type: Any, index: str) -> None:
+    options = {"hoodie.index.type": index}
+    table = hudini.create(tmp_path / "t", SCHEMA, "id", "ts", "city", table_type=table_type, options=options)
+    table.upsert([trip("a", 5), trip("b", 5), {**trip("c", 5), "city": "ny"}])
+    assert table.upsert([trip("a", 6)]).updated == 1
+    result = table.insert_overwrite([trip("d", 1)])
+    assert (result.action, result.operation, result.inserted) == ("replacecommit", "insert_overwrite", 1)
+    assert sorted(row["id"] for row in rows(table)) == ["c", "d"]
+    assert table.delete_partitions(["ny"]).operation == "delete_partition"
+    assert table.delete_partitions("ny").instant is None
+    assert rows(table) == [trip("d", 1)]
+    assert table.read(as_of=table.history()[-1]).count() == 3
+    assert table.overwrite_table([trip("e", 1)]).inserted == 1
+    assert rows(table) == [trip("e", 1)]
 
 
 def test_an_unknown_option_is_named(table: hudini.Table) -> None:

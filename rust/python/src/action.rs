@@ -54,7 +54,7 @@ impl Action {
     }
 
     fn locator<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = released(py, || self.with(|action| action.locator().to_bytes()))?;
+        let bytes = released(py, || self.with(|action| action.locator_for_workers()?.to_bytes()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 

@@ -11,7 +11,7 @@ use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{self, Images, ScanRequest, Window};
 use hudini_table::service;
 use hudini_table::verify::verify;
-use hudini_table::write::{self, WriteRequest};
+use hudini_table::write::{self, SchemaMode, WriteRequest};
 use hudini_table::{Error, ErrorKind, Listed, Location, options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -230,6 +230,7 @@ impl Table {
         })
     }
 
+    #[allow(clippy::too_many_arguments, reason = "what a write takes, all of it")]
     fn write<'py>(
         &self,
         py: Python<'py>,
@@ -237,10 +238,14 @@ impl Table {
         data: &Bound<'py, PyAny>,
         options: Map,
         metadata: Map,
+        schema_mode: String,
+        idempotency_key: Option<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let reader = rows_of(data)?;
         let result = released(py, move || {
+            let schema_mode = SchemaMode::parse(&schema_mode)?;
             let request = request(&operation, options, metadata, None)?;
+            let request = WriteRequest { schema_mode, idempotency_key, ..request };
             let schema = reader.schema();
             write::write(&self.inner, &schema, values::rows(reader), &request)
         })?;
@@ -275,6 +280,22 @@ impl Table {
         released(py, || Compactions::after_write(&self.inner, options))
     }
 
+    fn delete_partitions<'py>(
+        &self,
+        py: Python<'py>,
+        partitions: Vec<String>,
+        options: Map,
+        metadata: Map,
+        idempotency_key: Option<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let result = released(py, move || {
+            let request = request("delete_partition", options, metadata, None)?;
+            let request = WriteRequest { partitions, idempotency_key, ..request };
+            write::delete_partitions(&self.inner, &request)
+        })?;
+        values::commit_result(py, &result)
+    }
+
     fn begin(
         &self,
         py: Python<'_>,
@@ -294,10 +315,10 @@ impl Table {
 
 fn request(operation: &str, options: Map, metadata: Map, seed: Option<u64>) -> hudini_table::Result<WriteRequest> {
     Ok(WriteRequest {
-        operation: values::operation(operation)?,
         options: values::options(options)?,
         metadata,
         seed: seed.map(u128::from),
+        ..WriteRequest::new(values::operation(operation)?)
     })
 }
 

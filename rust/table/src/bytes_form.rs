@@ -62,15 +62,15 @@ mod tests {
     #[test]
     fn the_form_is_fixed() {
         let bytes = Sample { name: "a".into() }.to_bytes().unwrap();
-        assert_eq!(bytes, br#"hudiniX05{"name":"a"}"#);
+        assert_eq!(bytes, br#"hudiniX06{"name":"a"}"#);
         assert_eq!(Sample::from_bytes(&bytes).unwrap(), Sample { name: "a".into() });
     }
 
     #[test]
     fn other_versions_and_kinds_are_refused() {
-        let e = Sample::from_bytes(br#"hudiniX06{"name":"a"}"#).unwrap_err();
-        assert!(e.to_string().contains("version 6"), "{e}");
-        for junk in [&b""[..], b"hudiniT05{}", b"hudiniX05{}", b"hudiniX", b"hudiniXab{}"] {
+        let e = Sample::from_bytes(br#"hudiniX07{"name":"a"}"#).unwrap_err();
+        assert!(e.to_string().contains("version 7"), "{e}");
+        for junk in [&b""[..], b"hudiniT05{}", b"hudiniX06{}", b"hudiniX", b"hudiniXab{}"] {
             assert!(Sample::from_bytes(junk).is_err());
         }
     }

@@ -7,6 +7,7 @@ pub mod config;
 pub mod context;
 pub mod filter;
 mod hfile_file;
+pub mod index;
 pub mod inspect;
 mod json;
 mod log_file;

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use hudini_table::bytes_form::BytesForm;
-use hudini_table::options::TableType;
+use hudini_table::index::Lookup;
+use hudini_table::options::{IndexType, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::service::{CompactRequest, CompactionStatus, CompactionTask, Round};
 use hudini_table::write::{Locator, Status, Task};
@@ -26,6 +27,8 @@ const COMPACTION_STATUS: &str = include_str!("data/byte_forms/compaction_status.
 /// Of rows, and of changes.
 const SPLITS: [&str; 2] =
     [include_str!("data/byte_forms/split.txt"), include_str!("data/byte_forms/split_changes.txt")];
+
+const LOOKUP: &str = include_str!("data/byte_forms/lookup.txt");
 
 /// What a write in two partitions makes, one of them new, and a scan after it.
 struct Made {
@@ -108,6 +111,20 @@ fn tasks_stand() {
 }
 
 #[test]
+fn lookups_stand() {
+    let spec = Spec { index: IndexType::Bloom, ..Spec::new(TableType::MergeOnRead) };
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    for ts in 1..3 {
+        spec.upsert(&table, &[row("a1", "A", ts, "v")]).unwrap();
+    }
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 3, "new")]);
+    writer.step(0).unwrap();
+    let lookups = writer.action.as_mut().unwrap().lookups(["A"].into_iter()).unwrap();
+    stands::<Lookup>(LOOKUP, &lookups[0].to_bytes().unwrap());
+}
+
+#[test]
 fn statuses_stand() {
     let made = make();
     STATUSES.iter().zip(&made.statuses).for_each(|(golden, today)| stands::<Status>(golden, today));
@@ -126,6 +143,32 @@ fn compactions_stand() {
     stands::<CompactionStatus>(COMPACTION_STATUS, &made.compaction_status);
 }
 
+/// `HUDINI_BLESS=1` writes the golden texts anew: for a new version.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "golden files")]
+fn bless() {
+    if std::env::var_os("HUDINI_BLESS").is_none() {
+        return;
+    }
+    let made = make();
+    let named = [
+        ("locator", &made.locator),
+        ("task_log", &made.tasks[0]),
+        ("task_base", &made.tasks[1]),
+        ("status_log", &made.statuses[0]),
+        ("status_base", &made.statuses[1]),
+        ("split", &made.splits[0]),
+        ("split_changes", &made.splits[1]),
+        ("compaction_task", &made.compaction_task),
+        ("compaction_status", &made.compaction_status),
+        ("lookup", &lookup()),
+    ];
+    for (name, bytes) in named {
+        let path = format!("{}/tests/data/byte_forms/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(path, [bytes, b"\n".as_slice()].concat()).unwrap();
+    }
+}
+
 fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
     T::from_bytes(bytes).map(drop)
 }
@@ -137,12 +180,13 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::split(SPLITS[0], read::<Split>)]
 #[case::compaction_task(COMPACTION_TASK, read::<CompactionTask>)]
 #[case::compaction_status(COMPACTION_STATUS, read::<CompactionStatus>)]
+#[case::lookup(LOOKUP, read::<Lookup>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("05", "06", 1);
+    let newer = golden.replacen("06", "07", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 6") && error.hint().unwrap().contains("workers"), "{error}");
-    let forms = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS];
+    assert!(error.message().contains("version 7") && error.hint().unwrap().contains("workers"), "{error}");
+    let forms = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS, LOOKUP];
     let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), forms.len(), "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {

@@ -6,9 +6,9 @@ mod support;
 
 use hudini_format::properties::Properties;
 use hudini_table::config::{self, keys, read_properties};
-use hudini_table::options::{Operation, TableType};
+use hudini_table::options::{IndexType, Operation, TableType};
 use hudini_table::storage::faulty::{Call, Fault, FaultPlan};
-use hudini_table::write::CommitResult;
+use hudini_table::write::{self, CommitResult, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
@@ -168,12 +168,15 @@ fn changes(spec: &Spec) -> Vec<Row> {
 }
 
 fn upsert_case(place: Place, table_type: TableType, with_deletes: bool, faults: &[Fault]) {
-    let spec = spec(table_type, with_deletes);
-    let (world, before) = written(place, &spec);
-    let changes = changes(&spec);
+    upsert_into(place, &spec(table_type, with_deletes), faults);
+}
+
+fn upsert_into(place: Place, spec: &Spec, faults: &[Fault]) {
+    let (world, before) = written(place, spec);
+    let changes = changes(spec);
     let after = upserted(&before, &changes);
     let act = |table: &Table| spec.upsert(table, &changes);
-    Case::new(&spec, &world, &act, &before, &after).sweep(faults);
+    Case::new(spec, &world, &act, &before, &after).sweep(faults);
 }
 
 #[rstest]
@@ -204,6 +207,36 @@ fn a_write_that_keeps_the_metadata_table_fails_at_every_call(#[case] table_type:
     let is_step_of_metadata = |call: &Call| call.path.contains(".hoodie/metadata") && call.op == "create";
     assert!(case.calls().iter().filter(|call| is_step_of_metadata(call)).count() > 6);
     case.sweep(LOST);
+}
+
+#[rstest]
+fn an_upsert_without_buckets_fails_at_every_call(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(IndexType::Simple, IndexType::Bloom)] index: IndexType,
+) {
+    upsert_into(Place::Memory, &Spec { index, ..spec(table_type, true) }, ALL);
+}
+
+#[rstest]
+fn an_overwrite_fails_at_every_call(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(IndexType::Simple, IndexType::Bucket)] index: IndexType,
+) {
+    let spec = Spec { index, ..spec(table_type, false) };
+    let (world, before) = written(Place::Memory, &spec);
+    let rows = [row("a7", "A", 1, "only"), row("d1", "D", 1, "new")];
+    let mut after = before.clone();
+    after.retain(|_, row| row.city != "A");
+    after = upserted(&after, &rows);
+    let act = |table: &Table| spec.write(table, Operation::InsertOverwrite, &rows);
+    Case::new(&spec, &world, &act, &before, &after).sweep(BREAKS);
+    let mut without = before.clone();
+    without.retain(|_, row| row.city != "A");
+    let act = |table: &Table| {
+        let partitions = vec!["A".to_owned()];
+        write::delete_partitions(table, &WriteRequest { partitions, ..WriteRequest::new(Operation::DeletePartitions) })
+    };
+    Case::new(&spec, &world, &act, &before, &without).sweep(ALL);
 }
 
 #[rstest]

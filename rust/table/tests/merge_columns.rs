@@ -18,6 +18,7 @@ use hudini_format::name::LogFileName;
 use hudini_format::positions::Positions;
 use hudini_format::schema::{Record, avro_text, meta};
 use hudini_table::config::{self, Buckets, NewTable};
+use hudini_table::index::Index;
 use hudini_table::merge::{self, MergeRows};
 use hudini_table::options::{MergeMode, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest, Window};
@@ -56,6 +57,7 @@ fn table(lines: &[Line<'_>], properties: &[(&str, &str)]) -> World {
     let world = World::new(Place::Memory);
     let new = NewTable {
         name: "trips".into(),
+        version: 9,
         table_type: TableType::MergeOnRead,
         schema: user_schema().as_ref().clone(),
         record_key: vec!["id".into()],
@@ -64,7 +66,7 @@ fn table(lines: &[Line<'_>], properties: &[(&str, &str)]) -> World {
         merge_mode: Some(MergeMode::EventTime),
         hive_style: false,
         url_encode: false,
-        buckets: Buckets { count: 1, hash_fields: vec!["id".into()] },
+        index: Index::Buckets(Buckets { count: 1, hash_fields: vec!["id".into()] }),
     };
     let handle = world.table();
     assert!(config::create(world.store.as_ref(), &handle.context, &new).unwrap());

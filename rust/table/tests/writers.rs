@@ -11,7 +11,7 @@ use hudini_format::action::{
 };
 use hudini_format::instant::Action as InstantAction;
 use hudini_table::context::{Clock, Context, SystemIds};
-use hudini_table::options::{MergeMode, Operation, Options, TableType};
+use hudini_table::options::{IndexType, MergeMode, Operation, Options, TableType};
 use hudini_table::timeline::Timeline;
 use hudini_table::write::CommitResult;
 use hudini_table::{ErrorKind, Result};
@@ -359,12 +359,12 @@ const WRITERS: usize = 4;
 const COMMITS: usize = 10;
 
 #[rstest]
-#[case(Place::Memory, TableType::CopyOnWrite)]
-#[case(Place::Memory, TableType::MergeOnRead)]
-#[case(Place::Local, TableType::CopyOnWrite)]
-#[case(Place::Local, TableType::MergeOnRead)]
-fn writers_on_threads_lose_nothing(#[case] place: Place, #[case] table_type: TableType) {
-    let spec = Spec::new(table_type);
+fn writers_on_threads_lose_nothing(
+    #[values(Place::Memory, Place::Local)] place: Place,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(IndexType::Bucket, IndexType::Simple)] index: IndexType,
+) {
+    let spec = Spec { index, ..Spec::new(table_type) };
     let world = World::new(place);
     spec.create(&world);
     let clock: Arc<dyn Clock> = Arc::new(PatientClock(AtomicI64::new(support::START)));

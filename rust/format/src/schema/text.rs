@@ -25,6 +25,30 @@ pub fn without_meta_columns(text: &str) -> Result<String> {
     print(text, Columns::WithoutMeta)
 }
 
+/// The schema with those columns of a `wider` one that it lacks, behind its own.
+pub fn with_columns_of(text: &str, wider: &str) -> Result<String> {
+    let text = canonical(text)?;
+    let stated = Members::of(piece(&text)?)?.must("fields")?;
+    let mut names = BTreeSet::new();
+    items(stated, "the fields", |field| {
+        names.extend(Members::of(field)?.text("name"));
+        Ok(())
+    })?;
+    let mut columns = Vec::new();
+    let wider = canonical(wider)?;
+    items(Members::of(piece(&wider)?)?.must("fields")?, "the fields", |field| {
+        if Members::of(field)?.text("name").is_some_and(|name| !names.contains(&name)) {
+            columns.push(field.get().to_owned());
+        }
+        Ok(())
+    })?;
+    let inside = stated.get().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or_default();
+    let own = (!names.is_empty()).then(|| inside.to_owned());
+    let all: Vec<_> = own.into_iter().chain(columns).collect();
+    // The list of the outermost fields is in the text once, for it holds all the others.
+    canonical(&text.replacen(stated.get(), &format!("[{}]", all.join(",")), 1))
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Columns {
     AsTheyAre,
@@ -372,5 +396,18 @@ mod tests {
         let aliases = without_meta_columns(PRINTED).unwrap();
         assert!(!aliases.contains("aliases") && !aliases.contains("ignore"));
         assert!(aliases.contains(r#""foo":{"z":1}"#) && aliases.contains(r#""custom":7"#));
+    }
+
+    #[test]
+    fn columns_are_added_behind_and_the_rest_stays() {
+        let added = r#"{"name":"n","type":["null",{"type":"record","name":"q","fields":[{"name":"x","type":"int"}]}]}"#;
+        let wider = format!(r#"{{"type":"record","name":"w","fields":[{{"name":"e","type":"int"}},{added}]}}"#);
+        let both = with_columns_of(PRINTED, &wider).unwrap();
+        let (head, tail) = both.split_once(&format!(",{added}]")).unwrap();
+        assert_eq!(format!("{head}]{tail}"), PRINTED);
+        assert_eq!(with_columns_of(PRINTED, PRINTED).unwrap(), PRINTED);
+        let empty = r#"{"type":"record","name":"w","fields":[]}"#;
+        let one = r#"{"type":"record","name":"o","fields":[{"name":"x","type":"int"}]}"#;
+        assert_eq!(with_columns_of(empty, one).unwrap(), one.replace(r#""o""#, r#""w""#));
     }
 }

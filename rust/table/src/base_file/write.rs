@@ -212,7 +212,7 @@ impl KeySummary {
 }
 
 /// The order of Java's strings: by UTF-16 units, which is that of the bytes except beyond the basic plane.
-fn java_less(a: &str, b: &str) -> bool {
+pub(crate) fn java_less(a: &str, b: &str) -> bool {
     if a.is_ascii() && b.is_ascii() { a < b } else { a.encode_utf16().lt(b.encode_utf16()) }
 }
 

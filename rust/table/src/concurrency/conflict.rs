@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::TableConfig;
 use crate::storage::Storage;
-use crate::timeline::{Snapshot, Timeline};
+use crate::timeline::{Instant, Snapshot, Timeline};
 use crate::{Error, ErrorKind, Result};
 
 /// A file group by what identifies it for writers. Two writers that both make a bucket's first file group give it two
@@ -28,25 +28,52 @@ impl Touched {
     }
 }
 
+/// What a write is about to change.
+#[derive(Debug, Clone, Default)]
+pub struct Stake {
+    pub touched: BTreeSet<Touched>,
+    /// Those of them that get a base file, which did not exist in the snapshot or had no logs.
+    pub based: BTreeSet<Touched>,
+    /// Partitions of which all groups are replaced: what others add to them must be replaced too.
+    pub emptied: BTreeSet<String>,
+    /// The same for all partitions, those too that are not there yet.
+    pub whole_table: bool,
+}
+
+/// Commits that completed since `snapshot`, but for the one of `time`.
+pub(crate) fn completed_since<'t>(
+    storage: &dyn Storage,
+    snapshot: &Snapshot,
+    now: &'t Timeline,
+    time: &str,
+) -> Result<Vec<(&'t Instant, CommitMetadata)>> {
+    let since = now.commits().filter(|i| !snapshot.completed.contains_key(&i.requested) && i.requested != time);
+    since.map(|instant| Ok((instant, now.commit_metadata(storage, instant)?))).collect()
+}
+
+pub(crate) fn is_compaction(config: &TableConfig, instant: &Instant, metadata: &CommitMetadata) -> bool {
+    config.is_mor() && instant.action == Action::Commit && metadata.compacted == Some(true)
+}
+
 /// Refuses the commit of `time` if an action that completed since `snapshot` touched what it touches, or if a clustering
-/// is about to replace it. `founded`: groups of `touched` that had no files in the snapshot. Callers hold the lock and pass the timeline as it is now.
+/// is about to replace it. Callers hold the lock and pass the timeline as it is now.
 pub fn check(
     storage: &dyn Storage,
     config: &TableConfig,
     snapshot: &Snapshot,
     now: &Timeline,
     time: &str,
-    touched: &BTreeSet<Touched>,
-    founded: &BTreeSet<Touched>,
+    stake: &Stake,
 ) -> Result<()> {
-    let since = now.commits().filter(|i| !snapshot.completed.contains_key(&i.requested) && i.requested != time);
-    for instant in since {
-        let metadata = now.commit_metadata(storage, instant)?;
+    for (instant, metadata) in completed_since(storage, snapshot, now, time)? {
         // A compaction moves what was logged before it; what we log completes after it and lies on top. But a group that
-        // it wrote and that we did not see is one that we are about to found a second time.
-        let is_compaction = config.is_mor() && instant.action == Action::Commit && metadata.compacted == Some(true);
-        let ours = if is_compaction { founded } else { touched };
-        if let Some(group) = touched_by(&metadata).intersection(ours).next() {
+        // it wrote and of which we write the base file too, is one that we did not see, or saw without its logs.
+        let is_compaction = is_compaction(config, instant, &metadata);
+        let ours = if is_compaction { &stake.based } else { &stake.touched };
+        let theirs = touched_by(&metadata);
+        let is_emptied = |group: &&Touched| stake.whole_table || stake.emptied.contains(&group.partition);
+        let of_emptied = || theirs.iter().find(|group| !is_compaction && is_emptied(group));
+        if let Some(group) = theirs.intersection(ours).next().or_else(of_emptied) {
             return Err(conflict(&instant.requested, group));
         }
     }

@@ -5,7 +5,8 @@ mod heart;
 mod lock;
 mod markers;
 
-pub use conflict::{Touched, check as check_conflicts};
+pub use conflict::{Stake, Touched, check as check_conflicts};
+pub(crate) use conflict::{completed_since, is_compaction};
 pub use heart::{Heart, is_dead};
 pub(crate) use heart::{forget, has_life, lives, patience_ms, stand_in};
 pub use lock::table_lock;

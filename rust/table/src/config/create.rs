@@ -6,9 +6,10 @@ use hudini_format::properties::{Properties, table_checksum};
 use hudini_format::schema;
 
 use super::store::{read_properties, write_properties};
-use super::{Buckets, HOODIE, WRITABLE_VERSION, keys};
+use super::{Buckets, FIRST_WITHOUT_PAYLOADS, HOODIE, NEWEST_VERSION, WRITABLE_VERSIONS, keys};
 use crate::context::Context;
-use crate::options::{self, MergeMode, Options, TableType};
+use crate::index::Index;
+use crate::options::{self, IndexType, MergeMode, Options, TableType};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
 
@@ -16,6 +17,8 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone)]
 pub struct NewTable {
     pub name: String,
+    /// Of the table format.
+    pub version: u32,
     pub table_type: TableType,
     /// Of the rows, in any Arrow types that a table can hold.
     pub schema: Schema,
@@ -25,7 +28,7 @@ pub struct NewTable {
     pub merge_mode: Option<MergeMode>,
     pub hive_style: bool,
     pub url_encode: bool,
-    pub buckets: Buckets,
+    pub index: Index,
 }
 
 /// What a caller says of a new table; what is left out comes from the options, or from the rules.
@@ -48,11 +51,13 @@ impl Wishes {
             if given.is_empty() { Ok(options.get(option)?.unwrap_or_default()) } else { Ok(given) }
         };
         let version = self.version.map_or_else(|| options.get(&options::TABLE_VERSION), |v| Ok(Some(v)))?;
-        if let Some(version) = version.filter(|v| *v != WRITABLE_VERSION) {
+        let version = version.unwrap_or(NEWEST_VERSION);
+        if !WRITABLE_VERSIONS.contains(&version) {
             return Err(Error::unsupported(format!("creating a table of version {version}"))
-                .with_hint(format!("hudini writes version {WRITABLE_VERSION}")));
+                .with_hint("hudini writes versions 8 and 9"));
         }
-        options.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
+        let index = options.get_or_default(&options::INDEX_TYPE)?;
+        index.require_writable()?;
         options.get(&options::BUCKET_ENGINE)?;
         let record_key = or_option(self.record_key, &options::RECORD_KEY)?;
         let partition_by = or_option(self.partition_by, &options::PARTITION_FIELDS)?;
@@ -84,14 +89,18 @@ impl Wishes {
                 Some(table_type) => table_type,
                 None => options.get_or_default(&options::TABLE_TYPE)?,
             },
+            version,
             schema,
             ordering: or_option(self.ordering, &options::ORDERING_FIELDS)?,
             merge_mode,
             hive_style: options.get_or_default(&options::HIVE_STYLE)?,
             url_encode: options.get_or_default(&options::URL_ENCODE)?,
-            buckets: Buckets {
-                count: options.get_or_default(&options::BUCKET_COUNT)?,
-                hash_fields: if hash_fields.is_empty() { record_key.clone() } else { hash_fields },
+            index: match index {
+                IndexType::Bucket => Index::Buckets(Buckets {
+                    count: options.get_or_default(&options::BUCKET_COUNT)?,
+                    hash_fields: if hash_fields.is_empty() { record_key.clone() } else { hash_fields },
+                }),
+                index => Index::Files { by_bloom: index == IndexType::Bloom },
             },
             record_key,
             partition_by,
@@ -124,11 +133,16 @@ impl NewTable {
         self.merge_mode.unwrap_or(by_ordering)
     }
 
+    fn hash_fields(&self) -> Vec<String> {
+        self.index.buckets().map(|buckets| buckets.hash_fields.clone()).unwrap_or_default()
+    }
+
     fn properties(&self) -> Result<Properties> {
         let table_schema = schema::table_schema(&self.schema)?;
         self.check(&table_schema)?;
         let generator = Generator::infer(self.record_key.len(), self.partition_by.len());
-        let version = WRITABLE_VERSION.to_string();
+        let version = self.version.to_string();
+        let is_older = self.version < FIRST_WITHOUT_PAYLOADS;
         let mut properties = Properties::new();
         let mut set = |key: &str, value: &str| properties.set(key, value);
         set(keys::NAME, &self.name);
@@ -145,27 +159,38 @@ impl NewTable {
             set(keys::PARTITION, &self.partition_by.join(","));
         }
         if !self.ordering.is_empty() {
-            set(keys::ORDERING, &self.ordering.join(","));
+            // Under its newer name release 1.0 does not find it, and merges by commit time without a word.
+            set(if is_older { keys::PRECOMBINE } else { keys::ORDERING }, &self.ordering.join(","));
         }
-        set(keys::MERGE_MODE, self.effective_merge_mode().word());
+        let mode = self.effective_merge_mode();
+        set(keys::MERGE_MODE, mode.word());
+        if is_older {
+            set(keys::MERGE_STRATEGY, mode.strategy_id());
+            set(keys::PAYLOAD, mode.payload_class());
+        }
         set(keys::KEY_GENERATOR_TYPE, generator.type_name());
         set(keys::HIVE_STYLE, bool_text(self.hive_style));
         set(keys::URL_ENCODE, bool_text(self.url_encode));
         set(keys::DROP_PARTITION_COLUMNS, "false");
         set(keys::META_FIELDS, "true");
         set(keys::BASE_FORMAT, "PARQUET");
-        set(keys::TABLE_FORMAT, "native");
+        if !is_older {
+            set(keys::TABLE_FORMAT, "native");
+        }
         set(keys::CDC, "false");
         set("hoodie.partition.metafile.use.base.format", "false");
         set("hoodie.table.multiple.base.file.formats.enable", "false");
         set(keys::CREATE_SCHEMA, &schema::avro_text(&table_schema, &self.name)?);
-        set(keys::INDEX_TYPE, "BUCKET");
-        set(keys::BUCKET_ENGINE, "SIMPLE");
-        set(keys::BUCKET_COUNT, &self.buckets.count.to_string());
-        // Apache Hudi's services take the index from here. Their check of a bucket index looks for the key under the
-        // writer's name and fails without it.
-        set(keys::HASH_FIELDS, &self.buckets.hash_fields.join(","));
-        set(options::RECORD_KEY.key(), &self.record_key.join(","));
+        // The others are a matter of each write, and stored, Apache Hudi would refuse a job that names another one.
+        if let Index::Buckets(buckets) = &self.index {
+            set(keys::INDEX_TYPE, IndexType::Bucket.word());
+            set(keys::BUCKET_ENGINE, "SIMPLE");
+            set(keys::BUCKET_COUNT, &buckets.count.to_string());
+            // Apache Hudi's services take the index from here. Their check of a bucket index looks for the key under the
+            // writer's name and fails without it.
+            set(keys::HASH_FIELDS, &buckets.hash_fields.join(","));
+            set(options::RECORD_KEY.key(), &self.record_key.join(","));
+        }
         set(keys::CHECKSUM, &table_checksum(None, &self.name).to_string());
         Ok(properties)
     }
@@ -182,7 +207,7 @@ impl NewTable {
             ("record key", &self.record_key),
             ("partition", &self.partition_by),
             ("ordering", &self.ordering),
-            ("hash", &self.buckets.hash_fields),
+            ("hash", &self.hash_fields()),
         ] {
             for field in fields {
                 if schema.field_with_name(field).is_err() {
@@ -191,8 +216,14 @@ impl NewTable {
                 }
             }
         }
-        if let Some(field) = self.buckets.hash_fields.iter().find(|f| !self.record_key.contains(f)) {
+        if let Some(field) = self.hash_fields().iter().find(|f| !self.record_key.contains(f)) {
             return Err(Error::option(format!("the bucket hash field '{field}' is not part of the record key")));
+        }
+        let one_key = self.record_key.len() == 1 && self.partition_by.len() > 1;
+        if self.version < FIRST_WITHOUT_PAYLOADS && (self.ordering.len() > 1 || one_key) {
+            let what = if one_key { "one key and several partition fields" } else { "several ordering fields" };
+            return Err(Error::unsupported(format!("a table of version {} with {what}", self.version))
+                .with_hint("releases of Apache Hudi do not agree on it; create a table of version 9"));
         }
         if self.merge_mode == Some(MergeMode::EventTime) && self.ordering.is_empty() {
             return Err(Error::option("EVENT_TIME_ORDERING needs an ordering column"));

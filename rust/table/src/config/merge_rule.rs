@@ -6,7 +6,7 @@
 
 use hudini_format::key::KeyConfig;
 
-use super::{TableConfig, keys};
+use super::{FIRST_WITHOUT_PAYLOADS, TableConfig, keys};
 use crate::merge::{self, DeleteMarker, MergeRule, Placeholder, VirtualKeys};
 use crate::options::MergeMode;
 use crate::{Error, Result};
@@ -19,8 +19,6 @@ const DELETE_FIELD: &str = "hoodie.payload.delete.field";
 const DELETE_TEXT: &str = "hoodie.payload.delete.marker";
 /// Apache Hudi's documents and other readers of its tables do not agree on the key.
 const UNAVAILABLE: [&str; 2] = ["hoodie.write.partial.update.unavailable.value", "partial.update.unavailable.value"];
-/// From here on payload classes are stored as what they mean.
-const FIRST_WITHOUT_PAYLOADS: u32 = 9;
 
 /// Who decides between two versions.
 #[derive(Debug, Clone, PartialEq, Eq)]

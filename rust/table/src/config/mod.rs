@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use hudini_format::hash::PARTITION_BUCKETS_FOLDER;
 use hudini_format::instant::Layout;
-use hudini_format::key::KeyConfig;
+use hudini_format::key::{Generator, KeyConfig};
 use hudini_format::properties::Properties;
 
 use crate::merge::MergeRule;
@@ -218,9 +218,9 @@ impl TableConfig {
     /// Refuses tables that hudini must not write to.
     pub fn check_writable(&self) -> Result<()> {
         self.check_readable()?;
-        if self.version != WRITABLE_VERSION {
+        if !WRITABLE_VERSIONS.contains(&self.version) {
             return Err(Error::unsupported(format!("writing to a table of version {}", self.version))
-                .with_hint("hudini writes version 9; Apache Hudi 1.1 or newer can upgrade the table"));
+                .with_hint("hudini writes versions 8 and 9; Apache Hudi 1.0 or newer can upgrade the table"));
         }
         if self.is_true(keys::CDC) {
             return Err(Error::unsupported("writing to a table with change data capture (hoodie.table.cdc.enabled)"));
@@ -237,7 +237,14 @@ impl TableConfig {
         if self.drops_partition_columns() {
             return Err(Error::unsupported("writing to a table that keeps no partition columns in its files"));
         }
-        self.key_config()?;
+        let keys = self.key_config()?;
+        if self.version < FIRST_WITHOUT_PAYLOADS && keys.generator == Generator::Complex && keys.key_fields.len() == 1 {
+            // Release 1.0 leaves the field's name out of the key, later ones ask an option of the job.
+            return Err(Error::unsupported(format!(
+                "writing to a table of version {} with the key generator COMPLEX and one key field",
+                self.version
+            )));
+        }
         merge_rule::check_writable(self)
     }
 
@@ -250,8 +257,12 @@ impl TableConfig {
 /// A bucket's number has eight digits in its file ids.
 const MAX_BUCKETS: u32 = 99_999_999;
 
-/// The table version that hudini writes.
-pub const WRITABLE_VERSION: u32 = 9;
+/// The table versions that hudini writes.
+pub const WRITABLE_VERSIONS: [u32; 2] = [8, NEWEST_VERSION];
+/// The table version of a new table.
+pub const NEWEST_VERSION: u32 = 9;
+/// From here on payload classes are stored as what they mean.
+const FIRST_WITHOUT_PAYLOADS: u32 = 9;
 
 fn layout_of(version: u32, stated: Option<&str>) -> Result<Layout> {
     let (layout, number) = match version {

@@ -55,7 +55,7 @@ options! {
 
     TABLE_VERSION: u32 = "hoodie.write.table.version";
     default "9";
-    values "`9`", values::table_version;
+    values "`8`, `9`", values::table_version;
     help "The table version of a new table. An existing table keeps its own.";
 
     RECORD_KEY: Vec<String> = "hoodie.datasource.write.recordkey.field"
@@ -105,8 +105,8 @@ options! {
 
     INDEX_TYPE: IndexType = "hoodie.index.type";
     default "BUCKET";
-    values "`BUCKET`", IndexType::parse;
-    help "How a write finds where a key lives. Apache Hudi's other indexes may be named, but a write with one of them is refused.";
+    values "`BUCKET`, `SIMPLE`, `BLOOM`", IndexType::parse;
+    help "How a write finds where a key lives: by the key's hash, by reading the keys of the partition's files, or by reading those of files whose bloom filters may hold it. A new table has buckets if not told otherwise, and stores them; writes to a table without buckets go by `SIMPLE` if not told otherwise. Apache Hudi's other indexes may be named, but a write with one of them is refused.";
 
     BUCKET_ENGINE: BucketEngine = "hoodie.index.bucket.engine";
     default "SIMPLE";
@@ -147,6 +147,46 @@ options! {
     default "avro";
     values LogBlockFormat::VALUES, LogBlockFormat::parse;
     help "How log files hold rows.";
+
+    SMALL_FILE_LIMIT: u64 = "hoodie.parquet.small.file.limit";
+    default "104857600";
+    values "bytes", values::at_least::<0, u64>;
+    help "In tables without buckets, new rows go to base files smaller than this first. 0: always to new files.";
+
+    MAX_FILE_SIZE: u64 = "hoodie.parquet.max.file.size";
+    default "125829120";
+    values "bytes", values::at_least::<1, u64>;
+    help "In tables without buckets, the size that a base file grows to before new rows go to another one.";
+
+    RECORD_SIZE: u64 = "hoodie.copyonwrite.record.size.estimate";
+    default "1024";
+    values "bytes", values::at_least::<1, u64>;
+    help "What a row takes in a base file, as long as no commit tells it.";
+
+    RECORD_SIZE_THRESHOLD: f64 = "hoodie.record.size.estimation.threshold";
+    default "1.0";
+    values "a number from 0 on", values::factor;
+    help "How much a commit must have written to tell what a row takes, as a part of the small file limit.";
+
+    RECORD_SIZE_COMMITS: u32 = "_hoodie.record.size.estimator.max.commits";
+    default "5";
+    values "a whole number from 0 on", values::at_least::<0, u32>;
+    help "How many commits are asked what a row takes.";
+
+    INSERT_AUTO_SPLIT: bool = "hoodie.copyonwrite.insert.auto.split";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a new file group gets as many rows as fit into a base file, instead of a fixed number.";
+
+    INSERT_SPLIT_SIZE: u64 = "hoodie.copyonwrite.insert.split.size";
+    default "500000";
+    values "rows", values::at_least::<1, u64>;
+    help "That fixed number.";
+
+    SMALL_FILE_CANDIDATES: u32 = "hoodie.merge.small.file.group.candidates.limit";
+    default "1";
+    values "a whole number from 0 on", values::at_least::<0, u32>;
+    help "How many small file groups of a partition one write fills in a merge-on-read table.";
 
     // Other writers.
     CONCURRENCY_MODE: ConcurrencyMode = "hoodie.write.concurrency.mode";

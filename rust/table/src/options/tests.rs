@@ -128,7 +128,7 @@ fn all_that_is_wrong_comes_in_one_error() {
     let mut given = vec![
         ("hoodie.datasource.hive_sync.enable", "true"),
         ("hoodie.table.cdc.enabled", "true"),
-        ("hoodie.datasource.write.operation", "insert_overwrite"),
+        ("hoodie.datasource.write.operation", "cluster"),
         ("hoodie.bucket.index.num.buckets", "8"),
     ];
     let e = refused(&given);
@@ -245,7 +245,7 @@ fn two_names_with_two_values_contradict(#[case] one: &str, #[case] other: &str, 
 #[case("hoodie.index.bucket.engine", "CONSISTENT_HASHING", ErrorKind::UnsupportedFeature)]
 #[case("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL", ErrorKind::UnsupportedFeature)]
 #[case("hoodie.logfile.data.block.format", "hfile", ErrorKind::UnsupportedFeature)]
-#[case("hoodie.write.table.version", "8", ErrorKind::UnsupportedFeature)]
+#[case("hoodie.write.table.version", "6", ErrorKind::UnsupportedFeature)]
 #[case("hoodie.write.table.version", "nine", ErrorKind::InvalidOption)]
 #[case("hoodie.parquet.compression.codec", "brotli", ErrorKind::UnsupportedFeature)]
 #[case(
@@ -272,8 +272,9 @@ fn an_index_is_refused_where_it_would_be_used() {
     let options = parse(&[("hoodie.index.type", "bloom")]).unwrap();
     let index = options.get_or_default(&INDEX_TYPE).unwrap();
     assert_eq!(index, IndexType::Bloom);
-    assert_eq!(index.require_bucket().unwrap_err().kind(), ErrorKind::UnsupportedFeature);
-    assert!(Options::default().get_or_default(&INDEX_TYPE).unwrap().require_bucket().is_ok());
+    assert!(index.require_writable().is_ok());
+    let global = parse(&[("hoodie.index.type", "global_bloom")]).unwrap().get_or_default(&INDEX_TYPE).unwrap();
+    assert_eq!(global.require_writable().unwrap_err().kind(), ErrorKind::UnsupportedFeature);
 }
 
 #[test]

@@ -84,11 +84,34 @@ words! {
         BulkInsert = "bulk_insert",
         /// Deletes the rows with the given keys.
         Delete = "delete",
+        /// Replaces the partitions that the rows belong to.
+        InsertOverwrite = "insert_overwrite",
+        /// Replaces all rows of the table.
+        OverwriteTable = "insert_overwrite_table",
+        /// Takes whole partitions away.
+        DeletePartitions = "delete_partition",
     }
     not_done: [
-        "insert_prepped", "upsert_prepped", "bulk_insert_prepped", "delete_prepped", "bootstrap", "insert_overwrite",
-        "insert_overwrite_table", "delete_partition", "cluster", "compact", "index", "alter_schema", "log_compact",
+        "insert_prepped", "upsert_prepped", "bulk_insert_prepped", "delete_prepped", "bootstrap", "cluster", "compact",
+        "index", "alter_schema", "log_compact",
     ]
+}
+
+impl Operation {
+    /// Whether rows are written without a look at what is there.
+    pub fn adds_as_is(self) -> bool {
+        matches!(self, Self::Insert | Self::BulkInsert | Self::InsertOverwrite | Self::OverwriteTable)
+    }
+
+    /// Whether rows are written, and not only named.
+    pub fn brings_rows(self) -> bool {
+        !matches!(self, Self::Delete | Self::DeletePartitions)
+    }
+
+    /// Whether file groups are taken away.
+    pub fn replaces(self) -> bool {
+        matches!(self, Self::InsertOverwrite | Self::OverwriteTable | Self::DeletePartitions)
+    }
 }
 
 words! {
@@ -123,9 +146,27 @@ words! {
     not_done: ["CUSTOM"]
 }
 
+impl MergeMode {
+    /// The id of the strategy that means it, where tables state that too.
+    pub fn strategy_id(self) -> &'static str {
+        match self {
+            Self::EventTime => "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+            Self::CommitTime => "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+        }
+    }
+
+    /// The payload class that means it, where tables state that too.
+    pub fn payload_class(self) -> &'static str {
+        match self {
+            Self::EventTime => "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+            Self::CommitTime => "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
+        }
+    }
+}
+
 words! {
     /// How a write finds where a key lives. All of Apache Hudi's are words here, since a reader may be given any;
-    /// a writer asks [`IndexType::require_bucket`].
+    /// a writer asks [`IndexType::require_writable`].
     IndexType {
         /// By the hash of the key.
         Bucket = "BUCKET",
@@ -152,13 +193,13 @@ words! {
 }
 
 impl IndexType {
-    /// Refuses every index but the bucket index.
-    pub fn require_bucket(self) -> Result<()> {
-        if self == Self::Bucket {
+    /// Refuses indexes that hudini does not write with.
+    pub fn require_writable(self) -> Result<()> {
+        if matches!(self, Self::Bucket | Self::Simple | Self::Bloom) {
             return Ok(());
         }
         Err(Error::unsupported(format!("hudini does not write with the {self} index"))
-            .with_hint("set hoodie.index.type=BUCKET if the table's files are buckets"))
+            .with_hint("it writes with SIMPLE, BLOOM and BUCKET"))
     }
 }
 
@@ -325,6 +366,11 @@ pub(super) fn at_least<const LEAST: u32, N: FromStr + From<u32> + PartialOrd>(ra
         .ok_or_else(|| Refusal::Invalid(format!("expected a whole number from {LEAST} on, not '{raw}'")))
 }
 
+pub(super) fn factor(raw: &str) -> Result<f64, Refusal> {
+    let number = raw.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    number.ok_or_else(|| Refusal::Invalid(format!("expected a number from 0 on, not '{raw}'")))
+}
+
 /// File ids carry the bucket in eight digits.
 pub(super) fn buckets(raw: &str) -> Result<u32, Refusal> {
     at_least::<1, u32>(raw)
@@ -335,9 +381,9 @@ pub(super) fn buckets(raw: &str) -> Result<u32, Refusal> {
 
 pub(super) fn table_version(raw: &str) -> Result<u32, Refusal> {
     match raw.parse() {
-        Ok(version @ 9) => Ok(version),
-        Ok(version) => Err(not_done(&format!("table version {version}"), "version 9")),
-        Err(_) => Err(Refusal::Invalid(format!("expected 9, not '{raw}'"))),
+        Ok(version @ (8 | 9)) => Ok(version),
+        Ok(version) => Err(not_done(&format!("table version {version}"), "versions 8 and 9")),
+        Err(_) => Err(Refusal::Invalid(format!("expected 8 or 9, not '{raw}'"))),
     }
 }
 

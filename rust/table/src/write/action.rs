@@ -7,15 +7,19 @@ use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::instant::{self, InstantFile};
 use hudini_format::schema::{self, meta};
 
-use super::buckets;
+use super::begin;
 use super::locate::Locator;
+use super::once;
 use super::place::{self, GroupProfile, PlacedTask};
-use super::request::{self, CommitResult, WriteRequest};
+use super::replace::{self, Replaced};
+use super::request::{self, CommitResult, IDEMPOTENCY_KEY, SchemaMode, WriteRequest};
 use super::rows::{self, Intake};
+use super::sizes::{Sizes, Spread};
 use super::task::{FileKind, Status, Task};
 use crate::base_file::WriteOptions;
-use crate::concurrency::{self, Heart, Touched};
+use crate::concurrency::{self, Heart, Stake};
 use crate::config::TableConfig;
+use crate::index::{self, Index, Lookup};
 use crate::merge::MergeRule;
 use crate::metadata::keep::{self, RangesByFile};
 use crate::options::{self, Operation, Options};
@@ -24,7 +28,7 @@ use crate::site::Site;
 use crate::storage::{LockGuard, Storage};
 use crate::table::Table;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
-use crate::view::FileSlice;
+use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
 /// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
@@ -41,13 +45,21 @@ pub struct Action {
     schema: String,
     /// The schema as Arrow has it.
     columns: Schema,
+    /// Whether it has columns that the table did not have.
+    widens: bool,
     seed: u128,
     /// Columns of whose values the table keeps statistics.
     indexed: Vec<String>,
-    placed: Option<BTreeSet<(String, u32)>>,
-    touched: BTreeSet<Touched>,
-    /// Those of them that had no file group yet.
-    founded: BTreeSet<Touched>,
+    sizes: Option<Sizes>,
+    /// The file groups of partitions that were asked for.
+    live: BTreeMap<String, Vec<FileSlice>>,
+    /// The slots of new keys, by partition.
+    spread: BTreeMap<String, Spread>,
+    /// File groups by partition and file id.
+    placed: Option<BTreeSet<(String, String)>>,
+    stake: Stake,
+    /// What it takes away; `None` of a write that never does.
+    replaced: Option<Replaced>,
     /// The table's lock, where it is kept all the time.
     held: Option<Box<dyn LockGuard>>,
     started: i64,
@@ -72,7 +84,7 @@ impl Action {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
         let options = request.options.clone().with(&table.options);
-        request::check(&options, &request.metadata)?;
+        request::check(request.operation, &options, &request.metadata)?;
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
@@ -83,19 +95,23 @@ impl Action {
         let found = Timeline::load(storage, &config)?;
         service::refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
-        refuse_column_ids(&snapshot)?;
-        let schema = write_schema(&config, &snapshot)?;
-        let columns = arrow_schema(&schema)?;
-        let buckets = buckets::resolve(&table.storage, &config, &snapshot, &options)?;
-        let locator = Locator::new(&config.key_config()?, buckets, schema.clone());
-        let naming = locator.naming_columns();
-        let named = (request.operation == Operation::Delete).then_some(naming.as_slice());
-        rows::check_columns(input, &columns, named)?;
+        begin::refuse_column_ids(&snapshot)?;
+        let stated = begin::write_schema(&snapshot)?;
+        let evolves = request.schema_mode == SchemaMode::Evolve && request.operation.brings_rows();
+        let widened = if evolves { rows::widened(input, &stated)? } else { None };
+        let widens = widened.is_some();
+        let columns = widened.unwrap_or(stated);
+        let schema = schema::avro_text(&columns, &config.name)?;
+        let index = index::resolve(&table.storage, &config, &found, &snapshot, &options)?;
+        let locator = Locator::new(&config.key_config()?, index, schema.clone());
+        begin::check_input(&request, &config, input, &columns, &locator)?;
+        let shares_out = locator.index().buckets().is_none() && request.operation.brings_rows();
+        let sizes = shares_out.then(|| Sizes::of(&options, storage, &found)).transpose()?;
         let indexed = keep::indexed_columns(site, &config, &columns)?;
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
-        let kind = if config.is_mor() { instant::Action::DeltaCommit } else { instant::Action::Commit };
-        if let Err(e) = timeline::request(storage, &config, &time, kind, b"") {
+        let kind = begin::kind_of(request.operation, &config);
+        if let Err(e) = timeline::request(storage, &config, &time, kind, &begin::plan_of(request.operation)?) {
             // The request may stand all the same; without signs of life the next writer removes it.
             let _ = heart.stop();
             return Err(e);
@@ -112,11 +128,15 @@ impl Action {
             locator,
             schema,
             columns,
+            widens,
             seed,
             indexed,
+            sizes,
+            live: BTreeMap::new(),
+            spread: BTreeMap::new(),
             placed: None,
-            touched: BTreeSet::new(),
-            founded: BTreeSet::new(),
+            stake: Stake::default(),
+            replaced: None,
             held: None,
             started,
         };
@@ -129,6 +149,15 @@ impl Action {
 
     pub fn locator(&self) -> &Locator {
         &self.locator
+    }
+
+    /// The same for workers that see one batch at a time.
+    pub fn locator_for_workers(&self) -> Result<&Locator> {
+        match self.locator.index() {
+            Index::Buckets(_) => Ok(&self.locator),
+            Index::Files { .. } => Err(Error::unsupported("distributed writes to a table without buckets")
+                .with_hint("write on this machine: hudini.open(path).upsert(data)")),
+        }
     }
 
     pub(super) fn config(&self) -> &TableConfig {
@@ -181,13 +210,16 @@ impl Action {
             Operation::Insert => "INSERT",
             Operation::BulkInsert => "BULK_INSERT",
             Operation::Delete => "DELETE",
+            Operation::InsertOverwrite => "INSERT_OVERWRITE",
+            Operation::OverwriteTable => "INSERT_OVERWRITE_TABLE",
+            Operation::DeletePartitions => "DELETE_PARTITION",
         }
     }
 
     pub(super) fn task(
         &self,
         partition: &str,
-        bucket: u32,
+        number: u32,
         file_id: String,
         kind: FileKind,
         slice: Option<FileSlice>,
@@ -200,7 +232,7 @@ impl Action {
             inflight: format!("{}/{}", self.config.timeline_dir(), InstantFile::inflight(&self.time, self.kind)),
             operation: self.request.operation.word().to_owned(),
             partition: partition.to_owned(),
-            bucket,
+            number,
             file_id,
             kind,
             slice,
@@ -213,18 +245,84 @@ impl Action {
         })
     }
 
+    /// The partitions that the caller named.
+    pub(super) fn partitions(&self) -> &[String] {
+        &self.request.partitions
+    }
+
+    pub(super) fn sizes(&self) -> Result<Sizes> {
+        self.sizes.ok_or_else(|| Error::internal("new rows in a write that brings none"))
+    }
+
+    /// Whether keys have to be looked up before their rows can be placed.
+    pub(super) fn looks_up(&self) -> bool {
+        matches!(self.locator.index(), Index::Files { .. })
+            && matches!(self.request.operation, Operation::Upsert | Operation::Delete)
+    }
+
+    /// The live file groups of a partition, by file id, in a table whose keys are not in buckets.
+    pub(super) fn live(&self, partition: &str) -> Result<&[FileSlice]> {
+        let live = self.live.get(partition).map(Vec::as_slice);
+        live.ok_or_else(|| Error::internal(format!("the files of partition '{partition}' were not listed")))
+    }
+
+    fn list<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<()> {
+        for partition in partitions {
+            if !self.live.contains_key(partition) {
+                let slices = view::newest_slices(self.storage(), &self.config, &self.snapshot, partition)?;
+                index::refuse_buckets(&slices)?;
+                self.live.insert(partition.to_owned(), slices);
+            }
+        }
+        Ok(())
+    }
+
+    /// What has to be looked up in the files of these partitions.
+    pub fn lookups<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<Vec<Lookup>> {
+        let Index::Files { by_bloom } = *self.locator.index() else { return Ok(Vec::new()) };
+        let memory = self.request.options.get_or_default(&options::MERGE_MEMORY)?;
+        let mut lookups = Vec::new();
+        for partition in partitions {
+            self.list(std::iter::once(partition))?;
+            for (slot, slice) in (0..).zip(self.live(partition)?) {
+                lookups.push(Lookup {
+                    slot,
+                    slice: slice.clone(),
+                    snapshot: self.snapshot.clone(),
+                    rule: self.rule()?,
+                    by_bloom,
+                    memory,
+                });
+            }
+        }
+        Ok(lookups)
+    }
+
     /// Decides who writes what, and says so on the timeline. Once.
     pub fn place(&mut self, profile: &[GroupProfile]) -> Result<Vec<PlacedTask>> {
         if self.placed.is_some() {
             return Err(Error::internal("a write is placed only once").at_instant(&self.time));
         }
-        let tasks = place::tasks(self, profile)?;
-        let workload = place::workload(self, &tasks).encode()?;
+        if self.locator.index().buckets().is_none() {
+            self.list(profile.iter().map(|group| group.partition.as_str()))?;
+        }
+        let placement = place::place(self, profile)?;
+        let workload = place::workload(self, &placement.tasks).encode()?;
         timeline::to_inflight(self.storage(), &self.config, &self.time, self.kind, &workload)?;
-        self.touched = place::touched(tasks.iter());
-        self.founded = place::touched(tasks.iter().filter(|t| t.task.slice.is_none()));
-        self.placed = Some(tasks.iter().map(|t| (t.partition.clone(), t.task.bucket)).collect());
-        Ok(tasks)
+        self.stake = place::stake(&placement.tasks);
+        if self.request.operation.replaces() {
+            let replaced = replace::replaced(self, profile)?;
+            replace::claim(&mut self.stake, self.request.operation, &replaced);
+            self.replaced = Some(replaced);
+        }
+        self.spread = placement.spread;
+        self.placed = Some(placement.tasks.iter().map(|t| (t.partition.clone(), t.task.file_id.clone())).collect());
+        Ok(placement.tasks)
+    }
+
+    /// The slot of a key that no file group has, once the write was placed.
+    pub(super) fn slot_of_new(&self, partition: &str, key: &str) -> Option<i32> {
+        self.spread.get(partition)?.slot(key)
     }
 
     /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
@@ -234,7 +332,7 @@ impl Action {
             Ok(told) => told,
             Err(e) => return Err(self.failed(e)),
         };
-        if stats.is_empty() {
+        if stats.is_empty() && self.replaced.as_ref().is_none_or(|replaced| replaced.values().all(Vec::is_empty)) {
             let operation = self.request.operation.word();
             self.abort()?;
             return Ok(CommitResult { operation, ..CommitResult::default() });
@@ -304,10 +402,10 @@ impl Action {
         let mut stats = Vec::with_capacity(statuses.len());
         let mut ranges = RangesByFile::new();
         for status in statuses {
-            let group = (status.partition, status.bucket);
+            let group = (status.partition, status.file_id);
             if status.instant != self.time || !wanted.contains(&group) || !seen.insert(group.clone()) {
                 return Err(Error::internal(format!(
-                    "an unexpected result for bucket {} of partition '{}'",
+                    "an unexpected result for file group {} of partition '{}'",
                     group.1, group.0
                 ))
                 .at_instant(&self.time));
@@ -316,8 +414,8 @@ impl Action {
             stats.push(status.stat);
         }
         match wanted.difference(&seen).next() {
-            Some((partition, bucket)) => Err(Error::internal(format!(
-                "the task of bucket {bucket} of partition '{partition}' brought no result"
+            Some((partition, group)) => Err(Error::internal(format!(
+                "the task of file group {group} of partition '{partition}' brought no result"
             ))
             .at_instant(&self.time)),
             None => Ok((stats, ranges)),
@@ -330,18 +428,12 @@ impl Action {
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
         self.check_alive(&config, &found)?;
-        concurrency::check_conflicts(
-            storage,
-            &config,
-            &self.snapshot,
-            &found,
-            &self.time,
-            &self.touched,
-            &self.founded,
-        )?;
+        concurrency::check_conflicts(storage, &config, &self.snapshot, &found, &self.time, &self.stake)?;
+        self.check_key_is_new(&found)?;
+        self.check_new_keys(stats, &config, &found)?;
         check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
-        let metadata = self.metadata(stats);
+        let metadata = self.metadata(stats)?;
         let done = service::Done::Wrote(&metadata, ranges);
         let completed = service::publish(self.site(), &config, &found, (&self.time, self.kind), done)?;
         Ok((completed, found))
@@ -357,50 +449,72 @@ impl Action {
             .with_hint("the process was paused for longer than its heartbeat allows; write again"))
     }
 
-    fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
+    /// Another attempt at the same write may have been faster.
+    fn check_key_is_new(&self, found: &Timeline) -> Result<()> {
+        let Some(key) = &self.request.idempotency_key else { return Ok(()) };
+        for (instant, metadata) in concurrency::completed_since(self.storage(), &self.snapshot, found, &self.time)? {
+            if once::has_key(&metadata, key) {
+                return Err(Error::new(
+                    ErrorKind::CommitConflict,
+                    format!("the write '{key}' was committed meanwhile"),
+                )
+                .at_instant(&instant.requested));
+            }
+        }
+        Ok(())
+    }
+
+    /// In a table without buckets two writers may bring one new key without touching the same file group.
+    fn check_new_keys(&self, stats: &[WriteStat], config: &TableConfig, found: &Timeline) -> Result<()> {
+        if !self.looks_up() {
+            return Ok(());
+        }
+        let ours = index::NewKeys {
+            storage: &self.table.storage,
+            config,
+            snapshot: &self.snapshot,
+            time: &self.time,
+            stats,
+            memory: self.request.options.get_or_default(&options::MERGE_MEMORY)?,
+        };
+        index::check_new_keys(&ours, found)
+    }
+
+    fn metadata(&self, stats: &[WriteStat]) -> Result<CommitMetadata> {
         let mut extra = self.request.metadata.clone();
         extra.extend(self.request.options.commit_metadata().iter().map(|(k, v)| (k.clone(), v.clone())));
-        extra.insert(SCHEMA_KEY.to_owned(), stated_schema(&self.snapshot, &self.schema).to_owned());
-        CommitMetadata {
+        extra.insert(SCHEMA_KEY.to_owned(), stated_schema(&self.snapshot, &self.schema, self.widens)?);
+        extra.extend(self.request.idempotency_key.iter().map(|key| (IDEMPOTENCY_KEY.to_owned(), key.clone())));
+        Ok(CommitMetadata {
             partition_to_write_stats: Some(by_partition(stats)),
             compacted: Some(false),
             extra_metadata: Some(extra),
             operation_type: Some(self.operation_type().to_owned()),
+            partition_to_replace_file_ids: self.replaced.clone(),
             ..CommitMetadata::default()
-        }
+        })
+    }
+
+    fn groups_replaced(&self) -> u64 {
+        self.replaced.iter().flatten().map(|(_, ids)| ids.len() as u64).sum()
     }
 
     fn result(&self, stats: &[WriteStat], completed: String) -> CommitResult {
-        CommitResult {
+        let written = CommitResult {
             instant: Some(self.time.clone()),
             completed: Some(completed),
             action: Some(self.kind.name()),
             operation: self.request.operation.word(),
             seconds: (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0,
             ..CommitResult::of_stats(stats)
-        }
+        };
+        CommitResult { files_removed: written.files_removed + self.groups_replaced(), ..written }
     }
 }
 
 pub(crate) fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
     let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
     concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
-}
-
-/// A commit that does not carry the ids along would make readers look for the columns by name again.
-pub(crate) fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
-    match snapshot.evolution {
-        Some(_) => Err(Error::unsupported("writing to a table whose columns have ids (schema-on-read)")),
-        None => Ok(()),
-    }
-}
-
-/// The table's schema, with the names that Apache Hudi gives to nested types.
-pub(crate) fn write_schema(config: &TableConfig, snapshot: &Snapshot) -> Result<String> {
-    match &snapshot.schema {
-        Some(text) => schema::avro_text(&arrow_schema(text)?, &config.name),
-        None => Err(Error::unsupported("a table without any schema yet")),
-    }
 }
 
 pub(crate) fn by_partition(stats: &[WriteStat]) -> BTreeMap<String, Vec<WriteStat>> {
@@ -421,7 +535,7 @@ pub(crate) fn check_schema(
     columns: &Schema,
 ) -> Result<()> {
     let now = Snapshot::pin(storage, config, found, Until::Now)?;
-    refuse_column_ids(&now)?;
+    begin::refuse_column_ids(&now)?;
     let now = now.schema;
     if now == pinned.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(columns) {
         return Ok(());
@@ -431,6 +545,9 @@ pub(crate) fn check_schema(
 
 /// The table's schema as the last commit stated it, else as it is written: docs and defaults are not ours to lose. Some of
 /// Apache Hudi's commits state the meta columns too, which no other commit must.
-pub(crate) fn stated_schema<'a>(snapshot: &'a Snapshot, written: &'a str) -> &'a str {
-    snapshot.schema.as_deref().filter(|text| !text.contains(meta::COMMIT_TIME)).unwrap_or(written)
+pub(crate) fn stated_schema(snapshot: &Snapshot, written: &str, widens: bool) -> Result<String> {
+    match snapshot.schema.as_deref().filter(|text| !text.contains(meta::COMMIT_TIME)) {
+        Some(stated) if widens => schema::text::with_columns_of(stated, written),
+        stated => Ok(stated.unwrap_or(written).to_owned()),
+    }
 }

@@ -1,25 +1,21 @@
 //! The local engine: the stages of a write on this machine's threads.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::types::UInt32Type;
-use arrow_array::{PrimitiveArray, RecordBatch};
-use arrow_schema::SchemaRef;
-use arrow_select::take::take_record_batch;
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
 
 use super::action::Action;
-use super::place::{GroupProfile, PlacedTask};
+use super::located::Located;
+use super::once::{self, Back};
+use super::place::PlacedTask;
 use super::request::{CommitResult, WriteRequest};
 use super::task::Status;
 use crate::context::pool::run_all;
-use crate::options::{self, Options};
+use crate::options::{self, Operation, Options};
 use crate::service::Round;
 use crate::table::Table;
 use crate::{Error, ErrorKind, Result};
-
-/// The rows of each file group, in the order in which they came.
-type Groups = BTreeMap<(String, i32), Vec<RecordBatch>>;
 
 /// Each task is run once here: what fails is begun anew under another instant. So the names of files do not depend on
 /// chance, nor on the order in which threads come to their tasks.
@@ -44,6 +40,11 @@ pub fn write(
     let batches = input.collect::<Result<Vec<_>>>()?;
     let options = request.options.clone().with(&table.options);
     let retries = options.get_or_default(&options::CONFLICT_RETRIES)?;
+    if let Some(key) = &request.idempotency_key
+        && let Some(done) = once::find(table, request.operation, key, Back::ToTheFirst)?
+    {
+        return Ok(done);
+    }
     let patience = options.get_or_default(&options::LOCK_WAIT_MS)? / QUICK;
     let mut exclusive = false;
     for attempt in 0.. {
@@ -70,6 +71,11 @@ fn followed_up(table: &Table, options: &Options, result: CommitResult) -> Commit
     }
 }
 
+/// Takes away the partitions that the request names.
+pub fn delete_partitions(table: &Table, request: &WriteRequest) -> Result<CommitResult> {
+    write(table, &SchemaRef::new(Schema::empty()), std::iter::empty(), request)
+}
+
 fn write_once(
     table: &Table,
     schema: &SchemaRef,
@@ -77,11 +83,19 @@ fn write_once(
     request: &WriteRequest,
     exclusive: bool,
 ) -> Result<CommitResult> {
-    if batches.iter().all(|batch| batch.num_rows() == 0) {
+    let is_empty = batches.iter().all(|batch| batch.num_rows() == 0);
+    if is_empty && !matches!(request.operation, Operation::OverwriteTable | Operation::DeletePartitions) {
         return Ok(CommitResult { operation: request.operation.word(), ..CommitResult::default() });
     }
     let begin = if exclusive { Action::begin_exclusive } else { Action::begin };
     let mut action = begin(table, schema, request.clone())?;
+    // What was committed between the first look and the state that this write was begun from.
+    if let Some(key) = &request.idempotency_key
+        && let Some(done) = once::find(table, request.operation, key, Back::ToTheArchived)?
+    {
+        action.abort()?;
+        return Ok(done);
+    }
     match run(table, &mut action, batches) {
         Ok(statuses) => action.commit(statuses),
         Err(e) => Err(match action.abort() {
@@ -92,42 +106,12 @@ fn write_once(
 }
 
 fn run(table: &Table, action: &mut Action, batches: &[RecordBatch]) -> Result<Vec<Status>> {
-    let groups = group(table, action, batches)?;
-    let profile: Vec<_> = groups.iter().map(|((partition, slot), rows)| profile(partition, *slot, rows)).collect();
-    let tasks = action.place(&profile)?;
-    let groups = Mutex::new(groups);
+    let located = Located::of(table, action, batches)?;
+    let tasks = action.place(&located.profile())?;
+    let groups = Mutex::new(located.placed(action)?);
     run_all(table.context.threads, tasks, |_, placed: PlacedTask| {
         let key = (placed.partition, placed.slot);
         let rows = groups.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).unwrap_or_default();
         placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, rows.into_iter().map(Ok))
     })
-}
-
-fn profile(partition: &str, slot: i32, rows: &[RecordBatch]) -> GroupProfile {
-    let count = rows.iter().map(|batch| batch.num_rows() as u64).sum();
-    GroupProfile { partition: partition.to_owned(), slot, rows: count }
-}
-
-/// Locates every row and brings those of one group together.
-fn group(table: &Table, action: &Action, batches: &[RecordBatch]) -> Result<Groups> {
-    let (intake, locator) = (action.intake()?, action.locator());
-    let parts = run_all(table.context.threads, batches.iter().collect(), |_, batch: &RecordBatch| {
-        let batch = &intake.accept(batch)?;
-        let (partitions, slots) = locator.places(batch)?;
-        let mut rows: BTreeMap<(&str, i32), Vec<u32>> = BTreeMap::new();
-        for row in 0..batch.num_rows() {
-            let index = u32::try_from(row).map_err(|_| Error::unsupported("a batch of more than 4 billion rows"))?;
-            rows.entry((partitions.value(row), slots.value(row))).or_default().push(index);
-        }
-        let take = |(group, rows): ((&str, i32), Vec<u32>)| {
-            let indices = PrimitiveArray::<UInt32Type>::from(rows);
-            Ok(((group.0.to_owned(), group.1), take_record_batch(batch, &indices)?))
-        };
-        rows.into_iter().map(take).collect::<Result<Vec<_>>>()
-    })?;
-    let mut groups = Groups::new();
-    for (group, rows) in parts.into_iter().flatten() {
-        groups.entry(group).or_default().push(rows);
-    }
-    Ok(groups)
 }

@@ -1,8 +1,8 @@
-//! Where rows belong: partition and bucket of each, computed from the row alone.
+//! What rows are called and where they belong: partition and key of each, computed from the row alone, and the bucket.
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::hash::bucket_of_key;
 use hudini_format::key::{Generator, KeyConfig, PathStyle};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rows;
 use crate::bytes_form::BytesForm;
-use crate::config::Buckets;
+use crate::index::Index;
 use crate::timeline::arrow_schema;
 use crate::{Error, Result};
 
@@ -26,7 +26,7 @@ pub struct Locator {
     partition_fields: Vec<String>,
     hive_style: bool,
     url_encode: bool,
-    buckets: Buckets,
+    index: Index,
     /// The table's schema: keys are made of values as the table holds them, not as they came.
     schema: String,
 }
@@ -36,14 +36,14 @@ impl BytesForm for Locator {
 }
 
 impl Locator {
-    pub(super) fn new(keys: &KeyConfig, buckets: Buckets, schema: String) -> Self {
+    pub(super) fn new(keys: &KeyConfig, index: Index, schema: String) -> Self {
         Self {
             generator: keys.generator.type_name().to_owned(),
             key_fields: keys.key_fields.clone(),
             partition_fields: keys.partition_fields.iter().map(|field| field.name.clone()).collect(),
             hive_style: keys.path_style.hive,
             url_encode: keys.path_style.url_encoded,
-            buckets,
+            index,
             schema,
         }
     }
@@ -59,8 +59,8 @@ impl Locator {
         self.key_fields.iter().chain(&self.partition_fields).map(String::as_str).collect()
     }
 
-    pub(super) fn buckets(&self) -> &Buckets {
-        &self.buckets
+    pub fn index(&self) -> &Index {
+        &self.index
     }
 
     /// The schema of located rows.
@@ -70,24 +70,34 @@ impl Locator {
         Arc::new(Schema::new(input.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>()))
     }
 
-    /// The rows as they came, each with its partition and its slot.
+    /// The rows as they came, each with its partition and its slot. Only of tables with buckets is that known from the
+    /// rows alone.
     pub fn locate(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let (partitions, slots) = self.places(batch)?;
+        let Names { partitions, keys } = self.names(batch)?;
+        let slots = keys.iter().flatten().map(|key| self.bucket(key)).collect::<Result<Vec<_>>>()?;
         let columns = batch.columns().iter().cloned();
-        let added: [ArrayRef; 2] = [Arc::new(partitions), Arc::new(slots)];
+        let added: [ArrayRef; 2] = [Arc::new(partitions), Arc::new(Int32Array::from(slots))];
         Ok(RecordBatch::try_new(Self::output_schema(&batch.schema()), columns.chain(added).collect())?)
     }
 
-    pub(super) fn places(&self, batch: &RecordBatch) -> Result<(StringArray, Int32Array)> {
+    pub(super) fn names(&self, batch: &RecordBatch) -> Result<Names> {
         let config = self.key_config()?;
         let naming = rows::in_table_types(batch, &arrow_schema(&self.schema)?, Some(&self.naming_columns()))?;
-        let keys = config.record_keys(&naming)?;
-        let partitions = config.partition_paths(&naming)?;
-        let bucket = |key: &str| {
-            let bucket = bucket_of_key(key, &self.buckets.hash_fields, self.buckets.count);
-            i32::try_from(bucket).map_err(|_| Error::internal("a bucket number beyond its range"))
-        };
-        let slots = (0..keys.len()).map(|row| bucket(keys.value(row))).collect::<Result<Vec<_>>>()?;
-        Ok((partitions, Int32Array::from(slots)))
+        Ok(Names { partitions: config.partition_paths(&naming)?, keys: config.record_keys(&naming)? })
     }
+
+    /// The slot of a key, where that is its bucket.
+    pub(super) fn bucket(&self, key: &str) -> Result<i32> {
+        let Index::Buckets(buckets) = &self.index else {
+            return Err(Error::unsupported("locating the rows of a table without buckets one by one"));
+        };
+        let bucket = bucket_of_key(key, &buckets.hash_fields, buckets.count);
+        i32::try_from(bucket).map_err(|_| Error::internal("a bucket number beyond its range"))
+    }
+}
+
+/// Of each row.
+pub(super) struct Names {
+    pub(super) partitions: StringArray,
+    pub(super) keys: StringArray,
 }

@@ -4,23 +4,29 @@
 //! and never the timeline. Tasks are plain values with a byte form, so that any engine can run them anywhere.
 
 mod action;
-mod buckets;
+mod begin;
 mod local;
 mod locate;
+mod located;
+mod once;
 mod output;
 mod place;
 mod rechunk;
+mod replace;
 mod request;
 mod rows;
+mod sizes;
 mod task;
 
 pub use action::Action;
-pub(crate) use action::{by_partition, check_schema, lock, refuse_column_ids, stated_schema, write_schema};
-pub use local::write;
+pub(crate) use action::{by_partition, check_schema, lock, stated_schema};
+pub(crate) use begin::{refuse_column_ids, schema_text};
+pub use local::{delete_partitions, write};
 pub use locate::{Locator, PARTITION_COLUMN, SLOT_COLUMN};
+pub use located::{Groups, Located};
 pub(crate) use output::{Output, count, rows_at_most};
-pub use place::{GroupProfile, PlacedTask};
+pub use place::{GroupProfile, NEW_KEYS, PlacedTask};
 pub(crate) use rechunk::Rechunk;
-pub use request::{CommitResult, WriteRequest};
+pub use request::{CommitResult, SchemaMode, WriteRequest};
 pub(crate) use task::BATCH_ROWS;
 pub use task::{Status, Task};

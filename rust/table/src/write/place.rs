@@ -4,17 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, WriteStat};
 use hudini_format::hash::{bucket_of_file_id, java_string_hash};
-use hudini_format::name::bucket_file_id;
+use hudini_format::name::{bucket_file_id, new_file_id};
 
 use super::action::Action;
+use super::sizes::{Share, Spread};
 use super::task::{FileKind, Task};
-use crate::concurrency::Touched;
+use crate::concurrency::{Stake, Touched};
 use crate::config::TableConfig;
+use crate::index::Index;
 use crate::options::Operation;
 use crate::storage::{Entry, Storage};
 use crate::timeline::Snapshot;
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
+
+/// The slot of rows whose key no file group has. Placing gives them one.
+pub const NEW_KEYS: i32 = -1;
 
 /// How many rows belong to one file group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,21 +89,42 @@ fn refuse_nested<T>(storage: &dyn Storage, partition: &str, wanted: &BTreeMap<&s
     }
 }
 
-pub(super) fn tasks(action: &Action, profile: &[GroupProfile]) -> Result<Vec<PlacedTask>> {
-    let mut wanted: BTreeMap<&str, BTreeMap<u32, u64>> = BTreeMap::new();
-    let buckets = action.locator().buckets().count;
+/// Rows by partition and slot.
+type Wanted<'p> = BTreeMap<&'p str, BTreeMap<i32, u64>>;
+
+/// What a write does, file group by file group.
+#[derive(Debug, Default)]
+pub(super) struct Placement {
+    pub(super) tasks: Vec<PlacedTask>,
+    /// By partition, the slots of its new keys.
+    pub(super) spread: BTreeMap<String, Spread>,
+}
+
+pub(super) fn place(action: &Action, profile: &[GroupProfile]) -> Result<Placement> {
+    let mut wanted = Wanted::new();
     for group in profile.iter().filter(|g| g.rows > 0) {
-        let slot = u32::try_from(group.slot).ok().filter(|slot| *slot < buckets);
-        let slot = slot.ok_or_else(|| Error::internal(format!("the slot {} of {buckets}", group.slot)))?;
-        *wanted.entry(&group.partition).or_default().entry(slot).or_default() += group.rows;
+        *wanted.entry(&group.partition).or_default().entry(group.slot).or_default() += group.rows;
     }
     for partition in wanted.keys().filter(|p| !p.is_empty()) {
         refuse_nested(action.storage(), partition, &wanted)?;
     }
-    let mut tasks = Vec::new();
+    let mut placement = Placement::default();
+    match action.locator().index() {
+        Index::Buckets(buckets) => in_buckets(action, wanted, buckets.count, &mut placement)?,
+        Index::Files { .. } => in_files(action, wanted, &mut placement)?,
+    }
+    Ok(placement)
+}
+
+fn in_buckets(action: &Action, wanted: Wanted<'_>, buckets: u32, placement: &mut Placement) -> Result<()> {
     for (partition, groups) in wanted {
         let mut live = slices_by_bucket(action.storage(), action.config(), action.snapshot(), partition, buckets)?;
-        for (bucket, rows) in groups {
+        if action.operation().replaces() {
+            live.clear();
+        }
+        for (slot, rows) in groups {
+            let bucket = u32::try_from(slot).ok().filter(|slot| *slot < buckets);
+            let bucket = bucket.ok_or_else(|| Error::internal(format!("the slot {slot} of {buckets}")))?;
             let slice = live.remove(&bucket);
             if slice.is_none() && action.operation() == Operation::Delete {
                 continue;
@@ -112,11 +138,79 @@ pub(super) fn tasks(action: &Action, profile: &[GroupProfile]) -> Result<Vec<Pla
                 None => bucket_file_id(bucket, group_bits(action.seed(), partition, bucket)),
             };
             let task = action.task(partition, bucket, file_id, kind, slice, rows)?;
-            let slot = i32::try_from(bucket).map_err(|_| Error::internal("a bucket number beyond its range"))?;
-            tasks.push(PlacedTask { partition: partition.to_owned(), slot, task });
+            placement.tasks.push(PlacedTask { partition: partition.to_owned(), slot, task });
         }
     }
-    Ok(tasks)
+    Ok(())
+}
+
+/// The live file groups have the slots from 0 on, in the order of their ids; new ones come behind them.
+fn in_files(action: &Action, wanted: Wanted<'_>, placement: &mut Placement) -> Result<()> {
+    for (partition, mut groups) in wanted {
+        let live = action.live(partition)?;
+        let added = groups.remove(&NEW_KEYS).filter(|_| action.operation() != Operation::Delete).unwrap_or(0);
+        let mut spread = Spread::default();
+        let mut filled = BTreeSet::new();
+        let mut next = slot_of(live.len())?;
+        for share in shares(action, partition, live, added)? {
+            let (slot, rows) = match share {
+                Share::Fill { group, rows } => (slot_of(group)?, rows),
+                Share::New { rows } => {
+                    next += 1;
+                    (next - 1, rows)
+                }
+            };
+            filled.insert(slot);
+            spread.add(slot, rows);
+            *groups.entry(slot).or_default() += rows;
+        }
+        for (slot, rows) in groups {
+            let number = u32::try_from(placement.tasks.len()).map_err(|_| Error::unsupported("so many file groups"))?;
+            let at = usize::try_from(slot).map_err(|_| Error::internal(format!("the slot {slot}")))?;
+            let slice = live.get(at).cloned();
+            if slice.is_none() && !filled.contains(&slot) {
+                return Err(Error::internal(format!("the slot {slot} of partition '{partition}'")));
+            }
+            // Apache Hudi's indexes see no key in a log: new ones go to base files.
+            let kind = match &slice {
+                Some(_) if action.is_mor() && !filled.contains(&slot) => FileKind::Log,
+                _ => FileKind::Base,
+            };
+            let file_id = match &slice {
+                Some(slice) => slice.file_id.clone(),
+                None => unlike_buckets(group_bits(action.seed(), partition, slot.unsigned_abs())),
+            };
+            let task = action.task(partition, number, file_id, kind, slice, rows)?;
+            placement.tasks.push(PlacedTask { partition: partition.to_owned(), slot, task });
+        }
+        placement.spread.insert(partition.to_owned(), spread);
+    }
+    Ok(())
+}
+
+fn slot_of(at: usize) -> Result<i32> {
+    i32::try_from(at).map_err(|_| Error::unsupported("so many file groups in one partition"))
+}
+
+/// Who gets the new rows of a partition.
+fn shares(action: &Action, partition: &str, live: &[FileSlice], rows: u64) -> Result<Vec<Share>> {
+    if rows == 0 {
+        return Ok(Vec::new());
+    }
+    let sizes = action.sizes()?;
+    let compacted_soon = |slice: &FileSlice| {
+        let pending = &action.snapshot().pending_compactions;
+        pending.iter().any(|pending| pending.partition == partition && pending.file_id == slice.file_id)
+    };
+    let fills = !action.operation().replaces() && action.operation() != Operation::BulkInsert;
+    // Rewritten, a base file takes the place of the logs on top of it too.
+    let may_fill = |slice: &FileSlice| fills && slice.logs.is_empty() && !compacted_soon(slice);
+    Ok(sizes.share(rows, live, may_fill, action.is_mor()))
+}
+
+/// A file id that nobody takes for a bucket's: it begins with a letter.
+fn unlike_buckets(bits: u128) -> String {
+    new_file_id(bits | 0xa << 124)
 }
 
 /// The random part of a new file id: the same for every attempt at the same plan.
@@ -127,8 +221,11 @@ fn group_bits(seed: u128, partition: &str, bucket: u32) -> u128 {
     mixed ^ (mixed >> 61)
 }
 
-pub(super) fn touched<'a>(tasks: impl Iterator<Item = &'a PlacedTask>) -> BTreeSet<Touched> {
-    tasks.map(|t| Touched::bucket(&t.partition, &t.task.file_id)).collect()
+/// What the tasks change.
+pub(super) fn stake(tasks: &[PlacedTask]) -> Stake {
+    let of = |t: &PlacedTask| Touched::bucket(&t.partition, &t.task.file_id);
+    let based = tasks.iter().filter(|t| t.task.kind == FileKind::Base);
+    Stake { touched: tasks.iter().map(of).collect(), based: based.map(of).collect(), ..Stake::default() }
 }
 
 /// The inflight file's content: what the write is about to do, file group by file group.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hudini_format::action::WriteStat;
 
-use crate::options::{self, Operation, Options};
+use crate::options::{self, IndexType, Operation, Options};
 use crate::service;
 use crate::{Error, Result};
 
@@ -17,6 +17,45 @@ pub struct WriteRequest {
     pub metadata: BTreeMap<String, String>,
     /// Of new file ids; by chance if none is given.
     pub seed: Option<u128>,
+    /// What `DeletePartitions` takes away, by path.
+    pub partitions: Vec<String>,
+    pub schema_mode: SchemaMode,
+    /// A write under a key that a commit has already is not done again.
+    pub idempotency_key: Option<String>,
+}
+
+/// What becomes of rows whose columns are not quite those of the table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SchemaMode {
+    /// They are refused.
+    #[default]
+    Strict,
+    /// New columns are added to the table, behind its own; columns that the rows lack are null.
+    Evolve,
+}
+
+impl SchemaMode {
+    pub fn parse(word: &str) -> Result<Self> {
+        match word {
+            "strict" => Ok(Self::Strict),
+            "evolve" => Ok(Self::Evolve),
+            _ => Err(Error::option(format!("schema_mode is 'evolve' or 'strict', not '{word}'"))),
+        }
+    }
+}
+
+impl WriteRequest {
+    pub fn new(operation: Operation) -> Self {
+        Self {
+            operation,
+            options: Options::default(),
+            metadata: BTreeMap::new(),
+            seed: None,
+            partitions: Vec::new(),
+            schema_mode: SchemaMode::default(),
+            idempotency_key: None,
+        }
+    }
 }
 
 /// What a write did.
@@ -80,18 +119,24 @@ impl CommitResult {
     }
 }
 
-/// Metadata keys by which commits state the table's schema.
-const RESERVED_METADATA: [&str; 2] = ["schema", "latest_schema"];
+/// Metadata keys that mean something.
+const RESERVED_METADATA: [&str; 3] = ["schema", "latest_schema", IDEMPOTENCY_KEY];
+
+/// Metadata key under which a commit keeps the key that its caller gave.
+pub(super) const IDEMPOTENCY_KEY: &str = "hudini.idempotency.key";
 
 /// What the request's options say must be something that this writer does.
-pub(super) fn check(given: &Options, metadata: &BTreeMap<String, String>) -> Result<()> {
+pub(super) fn check(operation: Operation, given: &Options, metadata: &BTreeMap<String, String>) -> Result<()> {
+    let told = given.get(&options::OPERATION)?;
+    if let Some(told) = told.filter(|told| *told != operation && (told.replaces() || operation.replaces())) {
+        return Err(Error::option(format!("{}={told}, and this is {operation}", options::OPERATION.key())));
+    }
     let keys = metadata.keys().chain(given.commit_metadata().keys());
     if let Some(key) = keys.into_iter().find(|key| RESERVED_METADATA.contains(&key.as_str())) {
-        return Err(
-            Error::option(format!("the metadata key '{key}' is Apache Hudi's own")).with_hint("choose another name")
-        );
+        return Err(Error::option(format!("the metadata key '{key}' has a meaning of its own"))
+            .with_hint("choose another name"));
     }
-    given.get_or_default(&options::INDEX_TYPE)?.require_bucket()?;
+    given.get(&options::INDEX_TYPE)?.map_or(Ok(()), IndexType::require_writable)?;
     service::check_options(given)?;
     given.get(&options::BUCKET_ENGINE)?;
     given.get(&options::LOG_BLOCK_FORMAT)?;

@@ -3,25 +3,65 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use hudini_format::key::KeyConfig;
-use hudini_format::schema::{fit, meta};
+use hudini_format::schema::{self, fit, meta};
 
 use super::locate::{PARTITION_COLUMN, SLOT_COLUMN};
 use crate::merge::MergeRule;
 use crate::{Error, Result};
 
-/// Refuses input whose columns are not those of the table, or not of its types. If only some are named, the input may
-/// have others too.
-pub(super) fn check_columns(input: &Schema, table: &Schema, named: Option<&[&str]>) -> Result<()> {
-    let ours = |name: &str| name == PARTITION_COLUMN || name == SLOT_COLUMN || meta::is_meta(name);
-    let wanted = || wanted(table, named);
-    let missing: Vec<_> = wanted().map(|f| f.name()).filter(|n| input.field_with_name(n).is_err()).collect();
-    let is_extra = |n: &&String| named.is_none() && !ours(n) && table.field_with_name(n).is_err();
+/// Columns of located rows that are no data.
+fn is_ours(name: &str) -> bool {
+    name == PARTITION_COLUMN || name == SLOT_COLUMN || meta::is_meta(name)
+}
+
+/// The table's columns and behind them those of the input that it lacks, which old rows do not have; `None` if it lacks none.
+pub(super) fn widened(input: &Schema, table: &Schema) -> Result<Option<Schema>> {
+    let is_new = |f: &&FieldRef| !is_ours(f.name()) && table.field_with_name(f.name()).is_err();
+    let new: Vec<FieldRef> = input.fields().iter().filter(is_new).cloned().collect();
+    if new.is_empty() {
+        return Ok(None);
+    }
+    for (at, field) in new.iter().enumerate() {
+        let others = table.fields().iter().chain(new.iter().skip(at + 1));
+        if let Some(alike) = others.map(|f| f.name()).find(|name| name.eq_ignore_ascii_case(field.name())) {
+            return Err(Error::schema(format!("a column '{}' beside the column '{alike}'", field.name()))
+                .with_hint("Spark does not tell them apart; rename one"));
+        }
+    }
+    let new = schema::table_schema(&Schema::new(new))?;
+    let new = new.fields().iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
+    Ok(Some(Schema::new(table.fields().iter().cloned().chain(new).collect::<Vec<_>>())))
+}
+
+/// What rows may lack.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Lack<'a> {
+    Nothing,
+    /// All but the columns that are named; others may be there too.
+    AllBut(&'a [&'a str]),
+    /// Columns that may be null, unless they are named.
+    NullableBut(&'a [&'a str]),
+}
+
+/// Refuses input whose columns are not those of the table, or not of its types.
+pub(super) fn check_columns(input: &Schema, table: &Schema, may_lack: Lack<'_>) -> Result<()> {
+    let must = |field: &&FieldRef| match may_lack {
+        Lack::Nothing => true,
+        Lack::AllBut(named) => named.contains(&field.name().as_str()),
+        Lack::NullableBut(named) => !field.is_nullable() || named.contains(&field.name().as_str()),
+    };
+    let wanted = table.fields().iter().filter(must);
+    let missing: Vec<_> = wanted.map(|f| f.name()).filter(|n| input.field_with_name(n).is_err()).collect();
+    let takes_all = matches!(may_lack, Lack::AllBut(_));
+    let is_extra = |n: &&String| !takes_all && !is_ours(n) && table.field_with_name(n).is_err();
     let extra: Vec<_> = input.fields().iter().map(|f| f.name()).filter(is_extra).collect();
     if missing.is_empty() && extra.is_empty() {
-        return wanted().try_for_each(|field| fit::check_type(input.field_with_name(field.name())?.data_type(), field));
+        let read = table.fields().iter().filter(|field| !takes_all || must(field));
+        let given = read.filter_map(|field| Some((input.field_with_name(field.name()).ok()?, field)));
+        return given.into_iter().try_for_each(|(given, field)| fit::check_type(given.data_type(), field));
     }
     let list = |names: &[&String]| names.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
     let mut wrong = Vec::new();
@@ -31,17 +71,25 @@ pub(super) fn check_columns(input: &Schema, table: &Schema, named: Option<&[&str
     if !extra.is_empty() {
         wrong.push(format!("the table has no {}", list(&extra)));
     }
-    Err(Error::schema(format!("the rows do not fit the table: {}", wrong.join("; ")))
-        .with_hint("hudini does not change a table's columns on write"))
+    let error = Error::schema(format!("the rows do not fit the table: {}", wrong.join("; ")));
+    Err(match may_lack {
+        Lack::Nothing => {
+            error.with_hint("schema_mode=\"evolve\" adds columns, and fills those that the rows lack with null")
+        }
+        Lack::AllBut(_) | Lack::NullableBut(_) => error,
+    })
 }
 
 /// The columns of the table (or those named), in its order and its types; others are left behind.
 pub(super) fn in_table_types(batch: &RecordBatch, table: &Schema, named: Option<&[&str]>) -> Result<RecordBatch> {
     let wanted: Vec<_> = wanted(table, named).cloned().collect();
     let columns = wanted.iter().map(|field| {
-        let column = batch.column_by_name(field.name());
-        let column = column.ok_or_else(|| Error::schema(format!("the rows lack column '{}'", field.name())))?;
-        convert(column, field)
+        match batch.column_by_name(field.name()) {
+            Some(column) => convert(column, field),
+            // That they may was decided when the write began.
+            None if field.is_nullable() && named.is_none() => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            None => Err(Error::schema(format!("the rows lack column '{}'", field.name()))),
+        }
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -51,7 +51,8 @@ pub struct Task {
     pub(super) inflight: String,
     pub(super) operation: String,
     pub(super) partition: String,
-    pub(super) bucket: u32,
+    /// Tells the tasks of a partition apart, in the names of their files and the numbers of their rows.
+    pub(super) number: u32,
     pub(super) file_id: String,
     pub(super) kind: FileKind,
     /// What the group holds so far.
@@ -75,7 +76,7 @@ impl BytesForm for Task {
 pub struct Status {
     pub(super) instant: String,
     pub(super) partition: String,
-    pub(super) bucket: u32,
+    pub(super) file_id: String,
     pub(super) stat: WriteStat,
     /// What the file holds in the columns of which the table keeps statistics.
     pub(super) ranges: Vec<ColumnRange>,
@@ -133,7 +134,7 @@ impl Run<'_> {
         let task = self.task;
         let keys = task.locator.key_config()?;
         let operation = task.operation()?;
-        let token = write_token(task.bucket, 0, self.attempt);
+        let token = write_token(task.number, 0, self.attempt);
         let (stat, ranges) = match (task.kind, operation) {
             (FileKind::Log, _) => {
                 let name = LogFileName {
@@ -154,7 +155,7 @@ impl Run<'_> {
                     extension: "parquet".to_owned(),
                 };
                 let name = name.to_string();
-                if matches!(operation, Operation::Insert | Operation::BulkInsert) {
+                if operation.adds_as_is() {
                     self.append_to_base(&keys, &name, input)?
                 } else {
                     let changes = self.changes(&keys, operation, &name, input)?;
@@ -162,8 +163,8 @@ impl Run<'_> {
                 }
             }
         };
-        let (instant, partition) = (task.instant.clone(), task.partition.clone());
-        Ok(Status { instant, partition, bucket: task.bucket, stat, ranges })
+        let (instant, partition, file_id) = (task.instant.clone(), task.partition.clone(), task.file_id.clone());
+        Ok(Status { instant, partition, file_id, stat, ranges })
     }
 
     /// Rows with their meta columns, in batches of a fixed size.
@@ -270,7 +271,7 @@ impl Run<'_> {
         let mut row = 0;
         let rows = merged.map(|merged| {
             let Merged { rows, changed } = merged?;
-            let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.bucket, row)?;
+            let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.number, row)?;
             row += rows.num_rows() as u64;
             with_column(&rows, meta::COMMIT_SEQNO, numbers)
         });
@@ -305,7 +306,7 @@ impl Run<'_> {
         let mut row = 1;
         let batches = picks.chunks(BATCH_ROWS).map(|picks| {
             let rows = interleave_record_batch(&sources, picks)?;
-            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.bucket, row)?;
+            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, row)?;
             row += rows.num_rows() as u64;
             with_column(&rows, meta::COMMIT_SEQNO, numbers)
         });

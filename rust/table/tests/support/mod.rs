@@ -1,6 +1,6 @@
 //! What the tests of whole tables share: tables over any store, rows as values, and a look at what lies on storage.
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 pub mod lake;
 
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use arrow_select::take::take_record_batch;
 use bytes::Bytes;
 use hudini_format::action::{CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest};
 use hudini_format::instant::{Action as InstantAction, InstantFile};
 use hudini_table::config::{self, Buckets, NewTable};
 use hudini_table::context::{Context, ManualClock, SeededIds, Watch};
-use hudini_table::options::{MergeMode, Operation, Options, TableType};
+use hudini_table::index::Index;
+use hudini_table::options::{IndexType, MergeMode, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::storage::faulty::{FaultPlan, Faulty};
 use hudini_table::storage::local::Local;
@@ -28,9 +28,7 @@ use hudini_table::storage::{Entry, Put, Storage};
 use hudini_table::timeline::Timeline;
 use hudini_table::verify::verify;
 use hudini_table::view::PARTITION_FILE;
-use hudini_table::write::{
-    self, Action, CommitResult, GroupProfile, PARTITION_COLUMN, PlacedTask, SLOT_COLUMN, Status, WriteRequest,
-};
+use hudini_table::write::{self, Action, CommitResult, Groups, Located, PlacedTask, Status, WriteRequest};
 use hudini_table::{Location, Result, Table};
 use tempfile::TempDir;
 
@@ -306,6 +304,7 @@ pub struct Spec {
     pub with_deletes: bool,
     pub mode: MergeMode,
     pub ordering: Vec<String>,
+    pub index: IndexType,
     pub buckets: u32,
     pub partitioned: bool,
 }
@@ -317,6 +316,7 @@ impl Spec {
             with_deletes: false,
             mode: MergeMode::EventTime,
             ordering: vec!["ts".into()],
+            index: IndexType::Bucket,
             buckets: 2,
             partitioned: true,
         }
@@ -343,9 +343,17 @@ impl Spec {
         Arc::new(Schema::new(fields))
     }
 
+    fn index(&self) -> Index {
+        match self.index {
+            IndexType::Bucket => Index::Buckets(Buckets { count: self.buckets, hash_fields: vec!["id".into()] }),
+            index => Index::Files { by_bloom: index == IndexType::Bloom },
+        }
+    }
+
     pub fn new_table(&self) -> NewTable {
         NewTable {
             name: "trips".into(),
+            version: 9,
             table_type: self.table_type,
             schema: self.schema().as_ref().clone(),
             record_key: vec!["id".into()],
@@ -354,7 +362,7 @@ impl Spec {
             merge_mode: Some(self.mode),
             hive_style: false,
             url_encode: false,
-            buckets: Buckets { count: self.buckets, hash_fields: vec!["id".into()] },
+            index: self.index(),
         }
     }
 
@@ -390,7 +398,7 @@ impl Spec {
 }
 
 pub fn request(operation: Operation) -> WriteRequest {
-    WriteRequest { operation, options: Options::default(), metadata: BTreeMap::new(), seed: None }
+    WriteRequest::new(operation)
 }
 
 pub fn write_batches(
@@ -433,18 +441,24 @@ pub struct Stages {
     rows: Vec<Row>,
     pub action: Option<Action>,
     pub tasks: Vec<PlacedTask>,
+    groups: Groups,
     pub statuses: Vec<Status>,
 }
 
 impl Stages {
     pub fn new(world: &World, spec: &Spec, rows: &[Row]) -> Self {
+        Self::of(world, spec, Operation::Upsert, rows)
+    }
+
+    pub fn of(world: &World, spec: &Spec, operation: Operation, rows: &[Row]) -> Self {
         Self {
             table: world.table(),
             spec: spec.clone(),
-            operation: Operation::Upsert,
+            operation,
             rows: rows.to_vec(),
             action: None,
             tasks: Vec::new(),
+            groups: Groups::new(),
             statuses: Vec::new(),
         }
     }
@@ -459,27 +473,12 @@ impl Stages {
     }
 
     pub fn place(&mut self) -> Result<()> {
-        let profile: Vec<_> = self
-            .groups()
-            .into_iter()
-            .map(|((partition, slot), rows)| GroupProfile { partition, slot, rows: rows.num_rows() as u64 })
-            .collect();
-        self.tasks = self.action.as_mut().unwrap().place(&profile)?;
-        Ok(())
-    }
-
-    /// The rows of each group, as another engine would send them around.
-    fn groups(&self) -> BTreeMap<(String, i32), RecordBatch> {
         let batch = self.spec.batch(&self.rows);
-        let located = self.action.as_ref().unwrap().locator().locate(&batch).unwrap();
-        let partitions = located.column_by_name(PARTITION_COLUMN).unwrap().as_string::<i32>().clone();
-        let slots = located.column_by_name(SLOT_COLUMN).unwrap().as_primitive::<Int32Type>().clone();
-        let mut rows: BTreeMap<(String, i32), Vec<u32>> = BTreeMap::new();
-        for row in 0..located.num_rows() {
-            rows.entry((partitions.value(row).to_owned(), slots.value(row))).or_default().push(row as u32);
-        }
-        let take = |rows: Vec<u32>| take_record_batch(&located, &UInt32Array::from(rows)).unwrap();
-        rows.into_iter().map(|(group, rows)| (group, take(rows))).collect()
+        let action = self.action.as_mut().unwrap();
+        let located = Located::of(&self.table, action, &[batch])?;
+        self.tasks = action.place(&located.profile())?;
+        self.groups = located.placed(action)?;
+        Ok(())
     }
 
     pub fn run(&mut self) -> Result<()> {
@@ -488,10 +487,9 @@ impl Stages {
     }
 
     pub fn attempt(&self, attempt: u32) -> Result<Vec<Status>> {
-        let mut groups = self.groups();
         let run = |placed: &PlacedTask| {
-            let rows = groups.remove(&(placed.partition.clone(), placed.slot)).unwrap();
-            placed.task.run_on(&self.table.storage, &self.table.context, attempt, [Ok(rows)])
+            let rows = self.groups[&(placed.partition.clone(), placed.slot)].clone();
+            placed.task.run_on(&self.table.storage, &self.table.context, attempt, rows.into_iter().map(Ok))
         };
         self.tasks.iter().map(run).collect()
     }

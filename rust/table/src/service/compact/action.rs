@@ -107,7 +107,7 @@ impl Compaction {
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         write::refuse_column_ids(&snapshot)?;
         let slices = plan::slices(storage, &config, &plan, &snapshot, &time).map_err(|e| e.at_instant(&time))?;
-        let schema = write::write_schema(&config, &snapshot)?;
+        let schema = write::schema_text(&config, &snapshot)?;
         let work = Work { table, config: &config, options, snapshot: &snapshot, time: &time, schema: &schema };
         let tasks = work.tasks(slices)?;
         if pending.state == State::Inflight {
@@ -219,7 +219,7 @@ impl Compaction {
             .map_err(|e| e.at_instant(&self.time))?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let action = (self.time.as_str(), Action::Compaction);
-        let metadata = self.metadata(stats);
+        let metadata = self.metadata(stats)?;
         service::publish(self.table.site(&self.options), &config, &found, action, Done::Wrote(&metadata, ranges))
     }
 
@@ -239,15 +239,15 @@ impl Compaction {
         rollback::is_rolled_back_after(self.storage(), found, &self.time, &self.since)
     }
 
-    fn metadata(&self, stats: &[WriteStat]) -> CommitMetadata {
-        let schema = write::stated_schema(&self.snapshot, &self.schema).to_owned();
-        CommitMetadata {
+    fn metadata(&self, stats: &[WriteStat]) -> Result<CommitMetadata> {
+        let schema = write::stated_schema(&self.snapshot, &self.schema, false)?;
+        Ok(CommitMetadata {
             partition_to_write_stats: Some(write::by_partition(stats)),
             compacted: Some(true),
             extra_metadata: Some(BTreeMap::from([(SCHEMA_KEY.to_owned(), schema)])),
             operation_type: Some(OPERATION_TYPE.to_owned()),
             ..CommitMetadata::default()
-        }
+        })
     }
 }
 

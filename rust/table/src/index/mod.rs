@@ -1,0 +1,41 @@
+//! Where a key lives: which file groups of its partition hold it.
+//!
+//! | index | finds a key by | new keys go to |
+//! |---|---|---|
+//! | buckets | arithmetic | the file group of their bucket |
+//! | SIMPLE | the keys of the base files, and of the logs where no base file has it | base files |
+//! | BLOOM | the same, of files whose footer does not rule it out | base files |
+//!
+//! The last two are Apache Hudi's for tables without buckets. They look into base files alone, there, so whatever writes
+//! such a table must put a new key into a base file: Apache Hudi would write a key that is in a log only a second time.
+
+mod buckets;
+mod lookup;
+mod resolve;
+mod rivals;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Buckets;
+
+pub use lookup::{Keys, Lookup};
+pub(crate) use resolve::{refuse_buckets, resolve};
+pub(crate) use rivals::{NewKeys, check_new_keys};
+
+/// How a write finds the file groups of its keys; the same on every worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Index {
+    /// By the hash of the key.
+    Buckets(Buckets),
+    /// By a look into the files of the key's partition; at those alone, by their bloom filters, that may hold one.
+    Files { by_bloom: bool },
+}
+
+impl Index {
+    pub fn buckets(&self) -> Option<&Buckets> {
+        match self {
+            Self::Buckets(buckets) => Some(buckets),
+            Self::Files { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What has to hold, and to be known, before a write takes its instant.
+
+use std::collections::BTreeMap;
+
+use arrow_schema::Schema;
+use hudini_format::action::RequestedReplaceMetadata;
+use hudini_format::instant::Action;
+use hudini_format::schema;
+
+use super::locate::Locator;
+use super::replace;
+use super::request::{SchemaMode, WriteRequest};
+use super::rows::{self, Lack};
+use crate::config::TableConfig;
+use crate::options::Operation;
+use crate::timeline::{Snapshot, arrow_schema};
+use crate::{Error, Result};
+
+pub(super) fn kind_of(operation: Operation, config: &TableConfig) -> Action {
+    match (operation.replaces(), config.is_mor()) {
+        (true, _) => Action::ReplaceCommit,
+        (false, true) => Action::DeltaCommit,
+        (false, false) => Action::Commit,
+    }
+}
+
+/// What the requested file says; of a plain write nothing.
+pub(super) fn plan_of(operation: Operation) -> Result<Vec<u8>> {
+    match operation {
+        Operation::Upsert | Operation::Insert | Operation::BulkInsert | Operation::Delete => Ok(Vec::new()),
+        Operation::InsertOverwrite | Operation::OverwriteTable => RequestedReplaceMetadata::default().encode(),
+        Operation::DeletePartitions => RequestedReplaceMetadata {
+            operation_type: Some("DELETE_PARTITION".to_owned()),
+            extra_metadata: Some(BTreeMap::new()),
+            version: Some(1),
+            ..RequestedReplaceMetadata::default()
+        }
+        .encode(),
+    }
+}
+
+/// Refuses rows that do not fit, and partitions that cannot be.
+pub(super) fn check_input(
+    request: &WriteRequest,
+    config: &TableConfig,
+    input: &Schema,
+    columns: &Schema,
+    locator: &Locator,
+) -> Result<()> {
+    let naming = locator.naming_columns();
+    match request.operation {
+        Operation::DeletePartitions => replace::check_partitions(&request.partitions, !config.partition_by.is_empty()),
+        Operation::Delete => rows::check_columns(input, columns, Lack::AllBut(&naming)),
+        _ if request.schema_mode == SchemaMode::Strict => rows::check_columns(input, columns, Lack::Nothing),
+        _ => {
+            let needed: Vec<&str> = naming.into_iter().chain(config.ordering.iter().map(String::as_str)).collect();
+            rows::check_columns(input, columns, Lack::NullableBut(&needed))
+        }
+    }
+}
+
+/// A commit that does not carry the ids along would make readers look for the columns by name again.
+pub(crate) fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
+    match snapshot.evolution {
+        Some(_) => Err(Error::unsupported("writing to a table whose columns have ids (schema-on-read)")),
+        None => Ok(()),
+    }
+}
+
+/// The columns of the table.
+pub(super) fn write_schema(snapshot: &Snapshot) -> Result<Schema> {
+    match &snapshot.schema {
+        Some(text) => arrow_schema(text),
+        None => Err(Error::unsupported("a table without any schema yet")),
+    }
+}
+
+/// The same as text, with the names that Apache Hudi gives to nested types.
+pub(crate) fn schema_text(config: &TableConfig, snapshot: &Snapshot) -> Result<String> {
+    schema::avro_text(&write_schema(snapshot)?, &config.name)
+}

@@ -1,0 +1,59 @@
+//! Writes under a key of their caller's: one that was committed is not done again.
+
+use hudini_format::action::CommitMetadata;
+
+use super::request::{CommitResult, IDEMPOTENCY_KEY};
+use crate::Result;
+use crate::options::Operation;
+use crate::table::Table;
+use crate::timeline::{Instant, Timeline};
+
+pub(super) fn has_key(metadata: &CommitMetadata, key: &str) -> bool {
+    metadata.extra_metadata.as_ref().and_then(|extra| extra.get(IDEMPOTENCY_KEY)).is_some_and(|found| found == key)
+}
+
+/// How far back is looked for a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Back {
+    ToTheFirst,
+    /// To the oldest that is not archived.
+    ToTheArchived,
+}
+
+/// What the write under that key did, if it was committed.
+pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -> Result<Option<CommitResult>> {
+    let (config, storage) = (table.config()?, table.storage.as_ref());
+    let mut found = Timeline::load(storage, &config)?;
+    if back == Back::ToTheFirst {
+        found = found.with_history(storage, &config)?;
+    }
+    for instant in found.commits().rev() {
+        let metadata = found.commit_metadata(storage, instant)?;
+        if has_key(&metadata, key) {
+            return Ok(Some(result(operation, instant, &metadata)));
+        }
+    }
+    Ok(None)
+}
+
+fn result(operation: Operation, instant: &Instant, metadata: &CommitMetadata) -> CommitResult {
+    let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    let mut result = CommitResult {
+        instant: Some(instant.requested.clone()),
+        completed: instant.completed.clone(),
+        action: Some(instant.action.name()),
+        operation: operation.word(),
+        ..CommitResult::default()
+    };
+    for stat in metadata.write_stats() {
+        result.inserted += number(stat.num_inserts);
+        result.updated += number(stat.num_update_writes);
+        result.deleted += number(stat.num_deletes);
+        result.files_added += 1;
+        result.files_removed += u64::from(stat.prev_base_file.is_some());
+        result.bytes_written += number(stat.file_size_in_bytes);
+    }
+    let replaced = metadata.partition_to_replace_file_ids.iter().flatten();
+    result.files_removed += replaced.map(|(_, ids)| ids.len() as u64).sum::<u64>();
+    result
+}
