@@ -112,6 +112,11 @@ fn tasks_stand() {
 
 #[test]
 fn lookups_stand() {
+    stands::<Lookup>(LOOKUP, &lookup());
+}
+
+/// Of a table without buckets.
+fn lookup() -> Vec<u8> {
     let spec = Spec { index: IndexType::Bloom, ..Spec::new(TableType::MergeOnRead) };
     let world = World::new(Place::Memory);
     let table = spec.create(&world);
@@ -121,7 +126,7 @@ fn lookups_stand() {
     let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 3, "new")]);
     writer.step(0).unwrap();
     let lookups = writer.action.as_mut().unwrap().lookups(["A"].into_iter()).unwrap();
-    stands::<Lookup>(LOOKUP, &lookups[0].to_bytes().unwrap());
+    lookups[0].to_bytes().unwrap()
 }
 
 #[test]
