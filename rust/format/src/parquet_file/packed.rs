@@ -8,7 +8,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
-use parquet::basic::Encoding;
+use parquet::basic::{ConvertedType, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::selected::Part;
@@ -19,8 +19,9 @@ pub(super) fn packed(schema: &Schema, metadata: &ParquetMetaData, parts: &[Part]
     let mut all_numbers = vec![true; schema.fields().len()];
     let groups = parts.iter().filter_map(|part| metadata.row_groups().get(part.group));
     for (leaf, chunk) in groups.flat_map(|group| group.columns().iter().enumerate().take(descriptor.num_columns())) {
-        if let Some(all_numbers) = all_numbers.get_mut(descriptor.get_column_root_idx(leaf)) {
-            *all_numbers &= is_all_numbers(chunk);
+        let root = descriptor.get_column_root_idx(leaf);
+        if let (Some(all_numbers), Some(field)) = (all_numbers.get_mut(root), schema.fields().get(root)) {
+            *all_numbers &= is_all_numbers(chunk) && dictionary_type(chunk) == *field.data_type();
         }
     }
     let pack = |(field, all_numbers): (&FieldRef, bool)| match field.data_type() {
@@ -37,6 +38,11 @@ pub(super) fn packed(schema: &Schema, metadata: &ParquetMetaData, parts: &[Part]
 fn is_all_numbers(chunk: &ColumnChunkMetaData) -> bool {
     let is_only = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
     is_only(Encoding::RLE_DICTIONARY) || is_only(Encoding::PLAIN_DICTIONARY)
+}
+
+/// What the crate makes of a dictionary of byte arrays, whatever type the column has: JSON is text, but not there.
+fn dictionary_type(chunk: &ColumnChunkMetaData) -> DataType {
+    if chunk.column_descr().converted_type() == ConvertedType::UTF8 { DataType::Utf8 } else { DataType::Binary }
 }
 
 /// The schema of the rows once they are unpacked.
