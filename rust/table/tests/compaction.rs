@@ -239,6 +239,7 @@ fn the_files_are_the_same_whoever_writes_them() {
         files
     };
     let plain = outcome(1, "1000000", false);
+    assert_eq!(outcome(4, "1000000", false), plain, "on threads");
     assert_eq!(outcome(1, "30000", false), plain, "from disk");
     assert_eq!(outcome(1, "1000000", true), plain, "as bytes");
 }
