@@ -33,7 +33,11 @@ def commits(path: Path, archived: bool) -> list[str]:
 
 def listed_by_apache(oracle: Oracle, path: Path) -> set[str]:
     """Requested times of all actions that Apache Hudi lists, archived ones too."""
-    archived = oracle.sql(f"CALL show_archived_commits(path => '{path}', limit => 1000)")
+    name = path.parent.name
+    oracle.sql(f"CREATE TABLE IF NOT EXISTS {name} USING hudi LOCATION '{path}'")
+    # By default it leaves out what is not yet a day old.
+    always = "start_ts => '00000000000000000', end_ts => '99991231235959999', limit => 1000"
+    archived = oracle.sql(f"CALL show_archived_commits(table => '{name}', {always})")
     active = {line["requested"] for line in oracle.timeline(path)}
     return active | {row["commit_time"] for row in archived}
 
