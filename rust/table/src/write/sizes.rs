@@ -123,7 +123,7 @@ impl Spread {
 
     pub(super) fn slot(&self, key: &str) -> Option<i32> {
         let (total, last) = self.ends.last()?;
-        let point = u64::try_from(u128::from(point(key)) * u128::from(*total) >> 64).unwrap_or(*total);
+        let point = u64::try_from((u128::from(point(key)) * u128::from(*total)) >> 64).unwrap_or(*total);
         let at = self.ends.partition_point(|(end, _)| *end <= point);
         Some(self.ends.get(at).map_or(*last, |(_, slot)| *slot))
     }
