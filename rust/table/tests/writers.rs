@@ -387,7 +387,9 @@ fn writers_on_threads_lose_nothing(
     });
     let all: Vec<Row> = (0..COMMITS).flat_map(|n| (0..WRITERS).flat_map(move |w| rows(w, n))).collect();
     assert_eq!(rows_of(&world.table()), model(&all));
-    let timeline = world.table().timeline().unwrap();
+    let table = world.table();
+    // Writers archive as they go.
+    let timeline = table.timeline().unwrap().with_history(table.storage.as_ref(), &table.config().unwrap()).unwrap();
     assert_eq!(timeline.commits().count(), WRITERS * COMMITS);
     assert!(results.iter().all(|r| timeline.find(r.instant.as_ref().unwrap()).unwrap().completed == r.completed));
     world.assert_tidy();

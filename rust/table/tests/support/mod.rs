@@ -25,7 +25,7 @@ use hudini_table::storage::faulty::{FaultPlan, Faulty};
 use hudini_table::storage::local::Local;
 use hudini_table::storage::memory::Memory;
 use hudini_table::storage::{Entry, Put, Storage};
-use hudini_table::timeline::Timeline;
+use hudini_table::timeline::{Instant, Timeline};
 use hudini_table::verify::verify;
 use hudini_table::view::PARTITION_FILE;
 use hudini_table::write::{self, Action, CommitResult, Groups, Located, PlacedTask, Status, WriteRequest};
@@ -176,11 +176,15 @@ impl World {
     /// Nothing is pending, no dead writer left a trace, and every data file belongs to a commit.
     pub fn assert_tidy(&self) {
         let table = self.table();
-        let timeline = table.timeline().unwrap();
+        let config = table.config().unwrap();
+        let timeline = table.timeline().unwrap().with_history(self.store.as_ref(), &config).unwrap();
         assert_eq!(timeline.pending().map(|i| &i.files).collect::<Vec<_>>(), [&[""; 0]; 0], "pending instants");
         self.assert_no_traces();
-        let mut committed: BTreeSet<String> =
-            timeline.commits().flat_map(|i| files_of_commit(&self.read(&timeline, i.files.last().unwrap()))).collect();
+        let of_commit = |i: &Instant| match i.files.last() {
+            Some(file) => files_of_commit(&self.read(&timeline, file)),
+            None => paths_of(&timeline.commit_metadata(self.store.as_ref(), i).unwrap()),
+        };
+        let mut committed: BTreeSet<String> = timeline.commits().flat_map(of_commit).collect();
         for file in self.cleaned(&timeline) {
             committed.remove(&file);
         }
@@ -222,13 +226,14 @@ impl World {
     }
 }
 
+fn paths_of(metadata: &CommitMetadata) -> Vec<String> {
+    metadata.write_stats().filter_map(|stat| stat.path.clone()).collect()
+}
+
 /// The paths that a commit names. The same commits are looked at again and again, and decoding one takes its time.
 fn files_of_commit(bytes: &Bytes) -> Vec<String> {
     thread_local!(static KNOWN: RefCell<BTreeMap<Bytes, Vec<String>>> = const { RefCell::new(BTreeMap::new()) });
-    let decode = || {
-        let metadata = CommitMetadata::decode(bytes).unwrap();
-        metadata.write_stats().filter_map(|stat| stat.path.clone()).collect()
-    };
+    let decode = || paths_of(&CommitMetadata::decode(bytes).unwrap());
     KNOWN.with_borrow_mut(|known| known.entry(bytes.clone()).or_insert_with(decode).clone())
 }
 
