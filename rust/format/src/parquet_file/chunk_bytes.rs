@@ -35,11 +35,13 @@ pub(super) struct ChunkBytes<R> {
     end: u64,
     /// The last piece, and where it starts.
     piece: Mutex<(u64, Bytes)>,
+    /// Where the page begins whose header was checked last.
+    page: Mutex<Option<u64>>,
 }
 
 impl<R: ChunkReader> ChunkBytes<R> {
     pub(super) fn new(source: &Arc<Checked<R>>, asked: Asked, end: u64) -> Self {
-        Self { source: Arc::clone(source), asked, end, piece: Mutex::new((0, Bytes::new())) }
+        Self { source: Arc::clone(source), asked, end, piece: Mutex::new((0, Bytes::new())), page: Mutex::new(None) }
     }
 
     /// From a place on: so many bytes, and what more of them is at hand.
@@ -69,15 +71,23 @@ impl<R: ChunkReader> Length for ChunkBytes<R> {
 impl<R: ChunkReader> ChunkReader for ChunkBytes<R> {
     type T = Reader<Bytes>;
 
-    /// Only ever for a page header, which is checked before the crate sees it.
+    /// For a page header, which is checked before the crate sees it; or, if it has looked at the header ahead of time, for
+    /// the page behind it, of which it takes nothing by this way.
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        if *page == Some(start) {
+            return Ok(Bytes::new().reader());
+        }
         let until = |end: u64| usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
         let left = until(self.source.len());
         let mut wanted = FIRST_READ.min(until(self.end)).min(left);
         loop {
             let bytes = self.from(start, wanted)?;
             match self.source.header(&bytes, start) {
-                Ok(()) => return Ok(bytes.reader()),
+                Ok(begins) => {
+                    *page = begins;
+                    return Ok(bytes.reader());
+                }
                 Err(_) if bytes.len() < left.min(LONGEST_HEADER) => wanted = (bytes.len() * 2).max(1).min(left),
                 Err(e) => return Err(self.source.keep(e)),
             }

@@ -76,9 +76,11 @@ impl<R: ChunkReader> Checked<R> {
         self.file.len()
     }
 
-    /// Bytes begin with a page header that may be acted on.
-    pub(super) fn header(&self, bytes: &[u8], start: u64) -> Result<()> {
-        Header::parse(bytes, start)?.check(self.limits).map_err(|e| e.at_offset(start))
+    /// Bytes begin with a page header that may be acted on. Answers where its page begins, unless that is empty.
+    pub(super) fn header(&self, bytes: &[u8], start: u64) -> Result<Option<u64>> {
+        let (header, length) = Header::parse(bytes, start)?;
+        header.check(self.limits).map_err(|e| e.at_offset(start))?;
+        Ok(start.checked_add(length as u64).filter(|_| header.compressed > 0))
     }
 }
 
@@ -97,7 +99,7 @@ struct Header {
 }
 
 impl Header {
-    fn parse(bytes: &[u8], offset: u64) -> Result<Self> {
+    fn parse(bytes: &[u8], offset: u64) -> Result<(Self, usize)> {
         let mut reader = Reader::new(bytes, offset);
         let mut header = Self::default();
         structure(&mut reader, PAGE, |id, reader| {
@@ -121,7 +123,7 @@ impl Header {
             }
             Ok(true)
         })?;
-        Ok(header)
+        Ok((header, bytes.len().saturating_sub(reader.left())))
     }
 
     /// All three start with the number of values; sizes follow in the last.
