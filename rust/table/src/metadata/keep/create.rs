@@ -186,7 +186,7 @@ impl First<'_> {
             deltacommit::create(self.folder, &in_partition(&dir, &name), &empty)?;
         }
         let mut stats = Vec::new();
-        let by_group = records.by_group(|partition, key| Ok(partition.file_group(IndexVersion::V1, key, groups)?))?;
+        let by_group = records.by_group(|partition, key| partition.file_group(IndexVersion::V1, key, groups))?;
         for ((partition, group), records) in by_group {
             stats.push(self.base_file(&partition, group, &time, records.values().flatten())?);
         }

@@ -149,7 +149,7 @@ pub(super) fn hfile_of<'r>(
     for record in records {
         put(&mut file, record, schema, name)?;
     }
-    Ok(file.finish()?)
+    file.finish()
 }
 
 pub(super) fn new_hfile(schema: &WrittenSchema) -> Result<hfile::Writer> {
@@ -165,7 +165,7 @@ pub(super) fn put(
     name: Option<&str>,
 ) -> Result<()> {
     let value = MetadataRecord { file_name: name.map(str::to_owned), ..record.clone() }.encode(&schema.record)?;
-    Ok(file.put(record.key.as_bytes(), &value)?)
+    file.put(record.key.as_bytes(), &value)
 }
 
 pub(super) fn create(storage: &dyn Storage, path: &str, bytes: &[u8]) -> Result<()> {
