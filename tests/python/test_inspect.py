@@ -104,13 +104,18 @@ def test_a_table_without_a_metadata_table_says_so(tmp_path: Path) -> None:
         table.inspect.metadata().to_arrow()
 
 
-def test_a_write_that_is_told_to_keep_the_metadata_table_is_refused(tmp_path: Path) -> None:
+def test_a_write_that_is_told_to_keeps_the_metadata_table(tmp_path: Path) -> None:
     table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
     asked = {"hoodie.metadata.enable": "true"}
-    with pytest.raises(hudini.UnsupportedFeature, match="no write keeps the metadata table"):
-        table.upsert([{"id": "a"}], options=asked)
-    table.upsert([{"id": "a"}], options={**asked, "hudini.unsupported": "warn"})
-    assert hudini.open(tmp_path / "t", options=asked).read().count() == 1
+    table.upsert([{"id": "a"}], options=asked)
+    table.upsert([{"id": "b"}], options=asked)
+    assert table.properties["hoodie.table.metadata.partitions"] == "column_stats,files"
+    assert table.read().explain()["listing"] == "metadata table"
+    assert table.verify(deep=True).findings == ()
+    table.upsert([{"id": "c"}])
+    assert table.properties["hoodie.table.metadata.partitions"] == ""
+    assert table.read().explain()["listing"] == "storage"
+    assert table.read().count() == 3
 
 
 def test_the_verbs(path: Path, inspect: hudini.table.Inspect) -> None:
