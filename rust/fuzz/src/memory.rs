@@ -23,6 +23,10 @@ static ALLOCATOR: Counting = Counting;
 struct Counting;
 
 fn count(bytes: isize) {
+    // What is said of a panic, perhaps with a backtrace, is not the decoder's: those of the Parquet crate become errors.
+    if std::thread::panicking() {
+        return;
+    }
     // While a thread ends its cells are gone; nothing is measured then.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
