@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hudini.cli.opening import Storage, Where, opened
+from hudini.cli.opening import Storage, Where, opened, pairs
 from hudini.cli.output import Form, Json, note, show_record
 
 
@@ -25,18 +25,8 @@ def compact(
     json: Json = False,
 ) -> None:
     """Folds the logs of a merge-on-read table into new base files."""
-    result = opened(table, storage).services.compact(schedule, execute, where, _options(option))
+    result = opened(table, storage).services.compact(schedule, execute, where, pairs(option, "--option"))
     if json:
         show_record(result.to_dict(), Form(True, False, None))
     else:
         note(repr(result) if result else "nothing to compact")
-
-
-def _options(given: list[str] | None) -> dict[str, str]:
-    options = {}
-    for pair in given or []:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise typer.BadParameter(f"{pair!r} is no KEY=VALUE", param_hint="--option")
-        options[key] = value
-    return options

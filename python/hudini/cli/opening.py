@@ -25,10 +25,15 @@ def opened(where: str, storage: list[str] | None) -> hudini.Table:
 
 def storage_options(storage: list[str] | None) -> dict[str, str]:
     """What `--storage` says."""
+    return pairs(storage, "--storage")
+
+
+def pairs(given: list[str] | None, name: str) -> dict[str, str]:
+    """What an option that takes KEY=VALUE again and again says."""
     options = {}
-    for pair in storage or []:
+    for pair in given or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise typer.BadParameter(f"{pair!r} is no KEY=VALUE", param_hint="--storage")
+            raise typer.BadParameter(f"{pair!r} is no KEY=VALUE", param_hint=name)
         options[key] = value
     return options
