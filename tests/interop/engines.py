@@ -53,8 +53,8 @@ class OnSpark:
         return self._spark.createDataFrame(to_arrow(rows)).coalesce(1)
 
 
-def create(path: Path, layout: Layout) -> None:
-    """An empty table made by hudini, with the bucket index in its properties."""
+def create(path: Path, layout: Layout, index: Mapping[str, str] = INDEX) -> None:
+    """An empty table made by hudini, with the bucket index in its properties, or another index."""
     hudini.create(
         str(path),
         SCHEMA,
@@ -63,5 +63,5 @@ def create(path: Path, layout: Layout) -> None:
         partition_by=["city"] if layout.partitioned else (),
         table_type=layout.table_type,
         name="trips",
-        options=INDEX,
+        options=index,
     )

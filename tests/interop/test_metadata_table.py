@@ -123,3 +123,84 @@ def test_what_apache_keeps_hudini_goes_on_with(layout: Layout, apache: Apache, m
     metadata.is_sound()
     assert metadata.born() == born, "it was built anew"
     assert metadata.kept() == kept
+
+
+# Apache Hudi drops an index that a write does not ask for.
+BY_RECORDS = {"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.record.index.enable": "true"}
+
+
+@EVERY_LAYOUT
+def test_the_record_index_in_turns(layout: Layout, metadata: Metadata, path: Path, oracle: Oracle) -> None:
+    rows, model = Rows(seed=13), Model(partitioned=layout.partitioned)
+    engine, apache = Local(path, KEPT), Apache(oracle, path, layout, index=BY_RECORDS)
+    create(path, layout, BY_RECORDS)
+    step(engine.bulk_insert, rows.batch(range(40), ts=100), model)
+    born = metadata.born()
+    for start in range(40, 120, 20):
+        step(engine.upsert, mixed_batch(rows, start=start), model)
+    gone = rows.batch(range(0, 120, 7), ts=5000)
+    engine.delete(gone)
+    model.delete(row["id"] for row in gone)
+    holds(model, engine, apache)
+    metadata.is_sound()
+
+    step(apache.upsert, mixed_batch(rows, start=120), model)
+    holds(model, apache, engine)
+    metadata.is_sound()
+    for start in range(140, 260, 20):
+        step(engine.upsert, mixed_batch(rows, start=start), model)
+    if layout.table_type == "mor":
+        apache.compact()
+        hudini.open(path).services.compact()
+    step(apache.upsert, mixed_batch(rows, start=260), model)
+    gone = rows.batch(range(0, 240, 9), ts=9000)
+    apache.delete(gone)
+    model.delete(row["id"] for row in gone)
+    step(engine.upsert, mixed_batch(rows, start=280), model)
+    holds(model, engine, apache)
+    metadata.is_sound()
+    wanted = [row["id"] for row in model.expected().to_pylist()][::17]
+    for key in wanted:
+        found = oracle.read(path, SKIPPING, filter=f"id = '{key}'", columns=["id"])
+        assert found["id"].to_pylist() == [key]
+    assert metadata.born() == born, "it was built anew"
+    assert "record_index" in metadata.kept()
+
+
+@EVERY_LAYOUT
+def test_a_record_index_of_apache_is_gone_on_with(layout: Layout, metadata: Metadata, path: Path, oracle: Oracle) -> None:
+    rows, model = Rows(seed=14), Model(partitioned=layout.partitioned)
+    engine, apache = Local(path), Apache(oracle, path, layout, index=BY_RECORDS)
+    step(apache.create, rows.batch(range(40), ts=100), model)
+    step(apache.upsert, mixed_batch(rows, start=40), model)
+    born, kept = metadata.born(), metadata.kept()
+    for start in range(60, 120, 20):
+        step(engine.upsert, mixed_batch(rows, start=start), model)
+    metadata.is_sound()
+    step(apache.upsert, mixed_batch(rows, start=120), model)
+    step(engine.upsert, mixed_batch(rows, start=140), model)
+    holds(model, engine, apache)
+    metadata.is_sound()
+    assert metadata.born() == born, "it was built anew"
+    assert metadata.kept() == kept
+
+
+def test_it_lives_on_for_sixty_commits(path: Path, oracle: Oracle) -> None:
+    """It is cleaned and archived beside its table, and Apache Hudi goes on with what is left."""
+    layout = Layout("mor", partitioned=True)
+    rows, model, engine = Rows(seed=15), Model(partitioned=True), Local(path)
+    metadata, apache = Metadata(path), Apache(oracle, path, layout)
+    create(path, layout)
+    for turn in range(60):
+        step(engine.upsert, rows.batch(range(turn, turn + 8), ts=turn), model)
+    own = path / ".hoodie/metadata/.hoodie/timeline"
+    assert list(own.glob("*.clean")), "it is never cleaned"
+    assert list((own / "history").glob("*.parquet")), "it is never archived"
+    assert len(list(own.glob("*.deltacommit"))) < 40
+    metadata.is_sound()
+    holds(model, engine, apache)
+    for turn in range(60, 63):
+        step(apache.upsert, rows.batch(range(turn, turn + 8), ts=turn), model)
+    step(engine.upsert, rows.batch(range(70), ts=100), model)
+    holds(model, engine, apache)
+    metadata.is_sound()

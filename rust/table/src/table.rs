@@ -7,9 +7,11 @@ use arrow_schema::Schema;
 use hudini_format::instant::{Action, State};
 use serde::{Deserialize, Serialize};
 
+use crate::concurrency;
 use crate::config::{self, NewTable, TableConfig};
 use crate::context::{Context, SystemIds};
-use crate::options::Options;
+use crate::metadata::keep;
+use crate::options::{self, Options};
 use crate::site::Site;
 use crate::storage::{self, Storage};
 use crate::timeline::{self, Snapshot, Timeline, Until};
@@ -86,7 +88,14 @@ impl Table {
                 .with_hint("open it, or pass exist_ok=True"));
         }
         let table = Self { location, storage, context, options };
-        table.config()?;
+        let config = table.config()?;
+        if made {
+            let wait = table.options.get_or_default(&options::LOCK_WAIT_MS)?;
+            let _lock = concurrency::table_lock(table.storage.as_ref(), &table.context, wait)?;
+            // Later writers need not be told of an index that is there.
+            let found = Timeline::load(table.storage.as_ref(), &config)?;
+            keep::prepare(table.site(&table.options), &config, &found)?;
+        }
         Ok(table)
     }
 

@@ -77,3 +77,33 @@ fn a_table_that_was_written_without_gets_one() {
     let model = upserted(&upserted(&upserted(&Model::new(), &rows), &nth_rows(7)), &nth_rows(8));
     assert_eq!(rows_of(&world.table()), model);
 }
+
+#[rstest]
+fn it_is_cleaned_and_archived_beside_its_table(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let world = World::keeping_metadata(Place::Memory);
+    let spec = Spec::new(table_type);
+    spec.create(&world);
+    let mut model = Model::new();
+    let timeline = |world: &World, ending: &str| {
+        let own = world.names_below(".hoodie/metadata/.hoodie/timeline/");
+        own.iter().filter(|path| !path.contains("/history/") && path.ends_with(ending)).count()
+    };
+    for n in 0..80 {
+        let rows = nth_rows(n);
+        spec.upsert(&world.table(), &rows).unwrap();
+        model = upserted(&model, &rows);
+        // The writes that the table has on its timeline, and the cleans between them.
+        assert!(timeline(&world, ".deltacommit") <= 75, "after write {n}");
+    }
+    assert_eq!(rows_of(&world.table()), model);
+    world.assert_tidy();
+    world.assert_sound();
+    assert!(world.names_below(".hoodie/metadata/.hoodie/timeline/history/").len() > 2, "its history");
+    assert!(timeline(&world, ".clean") >= 1);
+    let bases = |dir: &str| {
+        world.names_below(&format!(".hoodie/metadata/{dir}/")).iter().filter(|p| p.ends_with("hfile")).count()
+    };
+    assert!(bases("files") <= 4, "{} base files", bases("files"));
+}

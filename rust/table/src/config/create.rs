@@ -100,6 +100,7 @@ impl Wishes {
                     count: options.get_or_default(&options::BUCKET_COUNT)?,
                     hash_fields: if hash_fields.is_empty() { record_key.clone() } else { hash_fields },
                 }),
+                IndexType::GlobalRecordLevel => Index::Records,
                 index => Index::Files { by_bloom: index == IndexType::Bloom },
             },
             record_key,

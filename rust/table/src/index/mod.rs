@@ -5,9 +5,11 @@
 //! | buckets | arithmetic | the file group of their bucket |
 //! | SIMPLE | the keys of the base files, and of the logs where no base file has it | base files |
 //! | BLOOM | the same, of files whose footer does not rule it out | base files |
+//! | RECORD_INDEX | the metadata table, over all partitions: a row stays in the partition where its key is | base files |
 //!
-//! The last two are Apache Hudi's for tables without buckets. They look into base files alone, there, so whatever writes
-//! such a table must put a new key into a base file: Apache Hudi would write a key that is in a log only a second time.
+//! SIMPLE and BLOOM are Apache Hudi's for tables without buckets. They look into base files alone, there, so whatever
+//! writes such a table must put a new key into a base file: Apache Hudi would write a key that is in a log only a second
+//! time.
 
 mod buckets;
 mod lookup;
@@ -29,13 +31,15 @@ pub enum Index {
     Buckets(Buckets),
     /// By a look into the files of the key's partition; at those alone, by their bloom filters, that may hold one.
     Files { by_bloom: bool },
+    /// By the record index of the metadata table.
+    Records,
 }
 
 impl Index {
     pub fn buckets(&self) -> Option<&Buckets> {
         match self {
             Self::Buckets(buckets) => Some(buckets),
-            Self::Files { .. } => None,
+            Self::Files { .. } | Self::Records => None,
         }
     }
 }

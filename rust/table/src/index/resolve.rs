@@ -6,6 +6,7 @@ use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, RING_FOLDER, bucket_of_file_
 
 use super::{Index, buckets};
 use crate::config::{HOODIE, TableConfig, keys};
+use crate::metadata::keep::has_record_index;
 use crate::options::{self, IndexType, Options};
 use crate::storage::Storage;
 use crate::timeline::{Snapshot, Timeline};
@@ -24,6 +25,7 @@ pub(crate) fn resolve(
     snapshot: &Snapshot,
     given: &Options,
 ) -> Result<Index> {
+    let with_records = has_record_index(config) && given.get_or_default(&options::METADATA_ENABLE)?;
     let told = given.get(&options::INDEX_TYPE)?;
     told.map_or(Ok(()), IndexType::require_writable)?;
     let stored = config.get(keys::INDEX_TYPE).map(|word| options::INDEX_TYPE.read(word)).transpose()?;
@@ -44,9 +46,18 @@ pub(crate) fn resolve(
         }
         (stored, told) => {
             refuse_other_layouts(storage.as_ref(), config, found)?;
-            Ok(Index::Files { by_bloom: told.or(stored) == Some(IndexType::Bloom) })
+            match told.or(stored) {
+                Some(IndexType::GlobalRecordLevel) if !with_records => Err(no_record_index()),
+                None | Some(IndexType::GlobalRecordLevel) if with_records => Ok(Index::Records),
+                told => Ok(Index::Files { by_bloom: told == Some(IndexType::Bloom) }),
+            }
         }
     }
+}
+
+fn no_record_index() -> Error {
+    Error::option(format!("{}=RECORD_INDEX without a metadata table", options::INDEX_TYPE.key()))
+        .with_hint(format!("leave {}=false out", options::METADATA_ENABLE.key()))
 }
 
 /// Apache Hudi stores nowhere that a table has buckets: the folders of its bucket indexes tell of some, file ids of others.

@@ -12,15 +12,19 @@ use hudini_format::action::WriteStat;
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 
-use super::{Keys, Lookup};
+use super::{Index, Keys, Lookup};
 use crate::concurrency;
 use crate::config::TableConfig;
 use crate::merge::record_keys;
+use crate::metadata::MetadataTable;
 use crate::storage::Storage;
 use crate::timeline::{Snapshot, Timeline, Until};
 use crate::{Error, ErrorKind, Result, base_file, view};
 
 const BATCH_ROWS: usize = 8192;
+
+/// File groups that were written meanwhile, by partition, with the writes that did it.
+type Rivals = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A write that is about to complete.
 pub(crate) struct NewKeys<'a> {
@@ -30,6 +34,7 @@ pub(crate) struct NewKeys<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) time: &'a str,
     pub(crate) stats: &'a [WriteStat],
+    pub(crate) index: &'a Index,
     /// What the keys of logs may take in memory.
     pub(crate) memory: u64,
 }
@@ -45,20 +50,27 @@ pub(crate) fn check_new_keys(ours: &NewKeys<'_>, now: &Timeline) -> Result<()> {
     if files.is_empty() {
         return Ok(());
     }
-    let mut rivals: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+    // One index for all partitions: a rival may have put the key into another one.
+    let is_global = *ours.index == Index::Records;
+    let mut rivals = Rivals::new();
     for (instant, metadata) in concurrency::completed_since(ours.storage.as_ref(), ours.snapshot, now, ours.time)? {
         for stat in metadata.write_stats().filter(|_| !concurrency::is_compaction(ours.config, instant, &metadata)) {
             let partition = stat.partition_path.as_deref().unwrap_or_default();
-            let (Some((partition, _)), Some(id)) = (files.get_key_value(partition), &stat.file_id) else { continue };
-            rivals.entry(partition).or_default().insert(id.clone(), instant.requested.clone());
+            let Some(id) = stat.file_id.as_ref().filter(|_| is_global || files.contains_key(partition)) else {
+                continue;
+            };
+            rivals.entry(partition.to_owned()).or_default().insert(id.clone(), instant.requested.clone());
         }
     }
     if rivals.is_empty() {
         return Ok(());
     }
+    if is_global {
+        return ours.check_records(&files, &rivals, now);
+    }
     let snapshot = Snapshot::pin(ours.storage.as_ref(), ours.config, now, Until::Now)?;
     rivals.iter().try_for_each(|(partition, groups)| {
-        let keys = ours.keys(files.get(partition).map_or(&[], Vec::as_slice))?;
+        let keys = ours.keys(files.get(partition.as_str()).map_or(&[], Vec::as_slice))?;
         ours.check_partition(&snapshot, partition, groups, &keys)
     })
 }
@@ -83,6 +95,25 @@ impl NewKeys<'_> {
         Ok(keys)
     }
 
+    fn check_records(&self, files: &BTreeMap<&str, Vec<&str>>, rivals: &Rivals, now: &Timeline) -> Result<()> {
+        let paths: Vec<&str> = files.values().flatten().copied().collect();
+        let keys = self.keys(&paths)?;
+        let records = MetadataTable::open(self.storage, self.config, now)?;
+        let records = records.ok_or_else(|| {
+            Error::new(ErrorKind::CommitConflict, "another writer took the record index away").at_instant(self.time)
+        })?;
+        let found = records.record_locations(keys.iter().map(|(key, _)| key.to_owned()), None)?;
+        let entries = found.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)));
+        for (key, entry) in entries {
+            // Those that this write updates are in file groups that no rival touched.
+            let instant = rivals.get(&entry.partition).and_then(|groups| groups.get(&entry.file_id.to_string()));
+            if let Some(instant) = instant {
+                return Err(brought(key, &entry.partition).at_instant(instant));
+            }
+        }
+        Ok(())
+    }
+
     fn check_partition(
         &self,
         now: &Snapshot,
@@ -104,14 +135,15 @@ impl NewKeys<'_> {
             found.extend(lookup.in_logs(self.storage, keys)?);
             if let Some(number) = found.first() {
                 let key = keys.iter().find(|(_, other)| other == number).map_or("", |(key, _)| key);
-                return Err(Error::new(
-                    ErrorKind::CommitConflict,
-                    format!("another writer brought the key '{key}' into partition '{partition}' first"),
-                )
-                .at_instant(instant)
-                .with_hint("write again: the rows have to be merged with the newer state"));
+                return Err(brought(key, partition).at_instant(instant));
             }
         }
         Ok(())
     }
+}
+
+fn brought(key: &str, partition: &str) -> Error {
+    let message = format!("another writer brought the key '{key}' into partition '{partition}' first");
+    Error::new(ErrorKind::CommitConflict, message)
+        .with_hint("write again: the rows have to be merged with the newer state")
 }

@@ -1,13 +1,15 @@
 //! The changes that the log files of a slice hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::log::delete;
+use hudini_format::schema::meta;
 
 use super::blocks::{PositionsLeft, RowReader, Taker};
+use super::deleted::record_keys;
 use super::deltas::Deltas;
 use super::rule::MergeRule;
 use super::survey::{Located, all_positioned, any_partial, visible_blocks};
@@ -95,6 +97,14 @@ impl<'s> SliceLogs<'s> {
         let mut taker = Keeping { rows: Vec::new(), bytes: 0, most: most_bytes };
         self.read(schema, &mut taker)?;
         Ok(taker.rows)
+    }
+
+    /// The keys of all rows and deletes; an error if they take more memory than that.
+    pub(crate) fn keys(&mut self, most_bytes: u64) -> Result<BTreeSet<String>> {
+        let column = Field::new(meta::RECORD_KEY, DataType::Utf8, true);
+        let mut taker = Naming { keys: BTreeSet::new(), bytes: 0, most: most_bytes };
+        self.read(&Arc::new(Schema::new(vec![column])), &mut taker)?;
+        Ok(taker.keys)
     }
 
     pub(super) fn read(&mut self, schema: &SchemaRef, taker: &mut impl Taker) -> Result<()> {
@@ -199,6 +209,43 @@ impl Taker for Keeping {
 
     /// Who asks for rows as they stand sees no deletes.
     fn deletes(&mut self, _: delete::Records<'_>, _: Option<&mut PositionsLeft>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Keys, whatever becomes of their rows.
+struct Naming {
+    keys: BTreeSet<String>,
+    bytes: u64,
+    most: u64,
+}
+
+impl Naming {
+    fn add(&mut self, key: &str) -> Result<()> {
+        if self.keys.insert(key.to_owned()) {
+            self.bytes += (key.len() + size_of::<String>()) as u64;
+        }
+        if self.bytes > self.most {
+            let message = "the keys in the logs of a slice take more memory than the limit";
+            return Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("raise hoodie.memory.merge.max.size"));
+        }
+        Ok(())
+    }
+}
+
+impl Taker for Naming {
+    fn wants_positions(&self) -> bool {
+        false
+    }
+
+    fn rows(&mut self, rows: RecordBatch, _: Option<&mut PositionsLeft>, _: Option<&[bool]>) -> Result<()> {
+        record_keys(&rows)?.iter().flatten().try_for_each(|key| self.add(key))
+    }
+
+    fn deletes(&mut self, deletes: delete::Records<'_>, _: Option<&mut PositionsLeft>) -> Result<()> {
+        for delete in deletes {
+            delete?.key.iter().try_for_each(|key| self.add(key))?;
+        }
         Ok(())
     }
 }

@@ -367,12 +367,17 @@ options! {
     METADATA_ENABLE: bool = "hoodie.metadata.enable";
     default "true";
     values BOOLEAN, values::boolean;
-    help "Whether the metadata table is used. A read asks it, if there is one, for the table's files, instead of listing directories; the rows are the same. A write that is told to keeps it, and makes one where there is none; without a word it removes it.";
+    help "Whether the metadata table is used. A read asks it, if there is one, for the table's files, instead of listing directories; the rows are the same. A write keeps it, and makes one where there is none; one that is told not to removes it, for it would not be true any more.";
 
     COLUMN_STATS_ENABLE: bool = "hoodie.metadata.index.column.stats.enable";
     default "true";
     values BOOLEAN, values::boolean;
     help "Whether a metadata table that a write makes holds column statistics, and those of partitions. One that is there keeps what it has.";
+
+    RECORD_INDEX_ENABLE: bool = "hoodie.metadata.global.record.level.index.enable" | "hoodie.metadata.record.index.enable";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether the metadata table holds a record index: where the row of each key is. hoodie.index.type=RECORD_INDEX asks for it too. A table that has one keeps it, and writes look their keys up there.";
 
     METADATA_COMPACTION_COMMITS: u32 = "hoodie.metadata.compact.max.delta.commits";
     default "10";

@@ -195,11 +195,11 @@ words! {
 impl IndexType {
     /// Refuses indexes that hudini does not write with.
     pub fn require_writable(self) -> Result<()> {
-        if matches!(self, Self::Bucket | Self::Simple | Self::Bloom) {
+        if matches!(self, Self::Bucket | Self::Simple | Self::Bloom | Self::GlobalRecordLevel) {
             return Ok(());
         }
         Err(Error::unsupported(format!("hudini does not write with the {self} index"))
-            .with_hint("it writes with SIMPLE, BLOOM and BUCKET"))
+            .with_hint("it writes with SIMPLE, BLOOM, BUCKET and RECORD_INDEX"))
     }
 }
 

@@ -4,6 +4,7 @@ mod archive;
 mod begin;
 mod clean;
 mod compact;
+mod metadata;
 mod paths;
 mod publish;
 mod rollback;

@@ -8,17 +8,15 @@ use super::clean::{self, Cleaner, Others, Policy};
 use super::recover;
 use crate::concurrency;
 use crate::config::TableConfig;
-use crate::metadata;
+use crate::metadata::{self, keep};
 use crate::options::{self, CleanPolicy, Options};
 use crate::storage::folder::Folder;
 use crate::table::Table;
 use crate::timeline::Timeline;
 use crate::{Error, Result};
 
-/// After so many delta commits Apache Hudi compacts, if it is not told otherwise (`hoodie.compact.inline.max.delta.commits`).
-const COMPACT_AFTER: usize = 5;
 /// Beside the commits that a clean keeps: the one before them, and one more.
-const BESIDE_CLEAN: usize = 2;
+pub(super) const BESIDE_CLEAN: usize = 2;
 
 /// A service that should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +60,10 @@ pub fn archive(table: &Table, given: &Options) -> Result<ArchiveResult> {
         // What the dead have left pending is not passed.
         recover(table.site(&options), &config)?;
     }
-    Upkeep { table, options: &options }.archive()
+    let upkeep = Upkeep { table, options: &options };
+    let archived = upkeep.archive()?;
+    upkeep.keep_up_metadata()?;
+    Ok(archived)
 }
 
 /// The instants that `archive` would archive now. Nothing is changed.
@@ -117,7 +118,11 @@ impl Upkeep<'_> {
         let policy = Policy::of(self.options, None, None)?;
         let kept = if policy.kind == CleanPolicy::Hours { 1 } else { policy.retain };
         let cleans = self.cleans()? && (is_more(kept) || clean::pending(before).next().is_some());
-        Ok(cleans || (self.archives()? && is_more(self.options.get_or_default(&options::KEEP_MAX)?)))
+        let (min, max) =
+            (self.options.get_or_default(&options::KEEP_MIN)?, self.options.get_or_default(&options::KEEP_MAX)?);
+        // The metadata table has about as many commits; whether it needs anything is told by a look at its timeline.
+        let with_metadata = keep::is_wanted(self.table.site(self.options))? && is_more(min);
+        Ok(cleans || with_metadata || (self.archives()? && is_more(max)))
     }
 
     fn cleans(&self) -> Result<bool> {
@@ -148,7 +153,17 @@ impl Upkeep<'_> {
             Ok(())
         };
         warnings.extend(archived.err().map(|e| failed("archiving", &e)));
+        warnings.extend(self.keep_up_metadata().err().map(|e| failed("upkeep of the metadata table", &e)));
         Ok(warnings)
+    }
+
+    fn keep_up_metadata(&self) -> Result<()> {
+        let storage = self.table.storage.as_ref();
+        let wait = self.options.get_or_default(&options::LOCK_WAIT_MS)?;
+        let _lock = concurrency::table_lock(storage, &self.table.context, wait)?;
+        let config = self.table.config()?;
+        let found = Timeline::load(storage, &config)?;
+        super::metadata::keep_up(self.table.site(self.options), &config, &found)
     }
 
     fn clean_due(&self, config: &TableConfig, found: &Timeline) -> Result<Option<String>> {
@@ -211,7 +226,12 @@ impl Upkeep<'_> {
             found.commits().filter(|commit| commit.requested > retained.requested).count() + BESIDE_CLEAN
         });
         let more = by_clean.map_or(0, |by_clean| by_clean.saturating_sub(min));
-        Ok(Limits { min: min + more, max: max + more, before: None, compact_after: COMPACT_AFTER })
+        Ok(Limits {
+            min: min + more,
+            max: max + more,
+            before: None,
+            compact_after: count(&options::COMPACT_MAX_COMMITS)?,
+        })
     }
 
     /// From when on instants stay because of the metadata table, or of the last clean.

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_schema::Schema;
 use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::instant::{self, InstantFile};
+use hudini_format::metadata_record::RecordIndexEntry;
 use hudini_format::schema::{self, meta};
 
 use super::begin;
 use super::locate::Locator;
 use super::once;
 use super::place::{self, GroupProfile, PlacedTask};
+use super::recorded::{Place, Places};
 use super::replace::{self, Replaced};
 use super::request::{self, CommitResult, IDEMPOTENCY_KEY, SchemaMode, WriteRequest};
 use super::rows::{self, Intake};
@@ -21,6 +23,7 @@ use crate::concurrency::{self, Heart, Stake};
 use crate::config::TableConfig;
 use crate::index::{self, Index, Lookup};
 use crate::merge::MergeRule;
+use crate::metadata::MetadataTable;
 use crate::metadata::keep::{self, RangesByFile};
 use crate::options::{self, Operation, Options};
 use crate::service;
@@ -51,6 +54,8 @@ pub struct Action {
     /// Columns of whose values the table keeps statistics.
     indexed: Vec<String>,
     sizes: Option<Sizes>,
+    /// The metadata table as it was then, if keys are looked up there.
+    records: Option<MetadataTable>,
     /// The file groups of partitions that were asked for.
     live: BTreeMap<String, Vec<FileSlice>>,
     /// The slots of new keys, by partition.
@@ -94,6 +99,7 @@ impl Action {
         keep::check(site, &config)?;
         let found = Timeline::load(storage, &config)?;
         service::refuse_under_restore(&found)?;
+        let config = if keep::prepare(site, &config, &found)? { table.config()? } else { config };
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         begin::refuse_column_ids(&snapshot)?;
         let stated = begin::write_schema(&snapshot)?;
@@ -103,6 +109,10 @@ impl Action {
         let columns = widened.unwrap_or(stated);
         let schema = schema::avro_text(&columns, &config.name)?;
         let index = index::resolve(&table.storage, &config, &found, &snapshot, &options)?;
+        let records = match index {
+            Index::Records => MetadataTable::open(&table.storage, &config, &found)?,
+            _ => None,
+        };
         let locator = Locator::new(&config.key_config()?, index, schema.clone());
         begin::check_input(&request, &config, input, &columns, &locator)?;
         let shares_out = locator.index().buckets().is_none() && request.operation.brings_rows();
@@ -132,6 +142,7 @@ impl Action {
             seed,
             indexed,
             sizes,
+            records,
             live: BTreeMap::new(),
             spread: BTreeMap::new(),
             placed: None,
@@ -155,8 +166,10 @@ impl Action {
     pub fn locator_for_workers(&self) -> Result<&Locator> {
         match self.locator.index() {
             Index::Buckets(_) => Ok(&self.locator),
-            Index::Files { .. } => Err(Error::unsupported("distributed writes to a table without buckets")
-                .with_hint("write on this machine: hudini.open(path).upsert(data)")),
+            Index::Files { .. } | Index::Records => {
+                Err(Error::unsupported("distributed writes to a table without buckets")
+                    .with_hint("write on this machine: hudini.open(path).upsert(data)"))
+            }
         }
     }
 
@@ -256,8 +269,33 @@ impl Action {
 
     /// Whether keys have to be looked up before their rows can be placed.
     pub(super) fn looks_up(&self) -> bool {
-        matches!(self.locator.index(), Index::Files { .. })
+        self.locator.index().buckets().is_none()
             && matches!(self.request.operation, Operation::Upsert | Operation::Delete)
+    }
+
+    /// Where the record index has keys, and the slots of the file groups that it names there.
+    pub(super) fn recorded(&mut self, keys: BTreeSet<String>) -> Result<Places> {
+        let Some(records) = &self.records else { return Ok(Places::new()) };
+        let found = records.record_locations(keys, None)?;
+        let partitions: BTreeSet<String> = found.values().flatten().map(|entry| entry.partition.clone()).collect();
+        self.list(partitions.iter().map(String::as_str))?;
+        let place = |key: &str, entry: RecordIndexEntry| -> Result<Place> {
+            let file_id = entry.file_id.to_string();
+            let slot = self.live(&entry.partition)?.iter().position(|slice| slice.file_id == file_id);
+            let slot = slot.ok_or_else(|| {
+                Error::corrupt(format!(
+                    "the record index has the key '{key}' in {file_id}, which is no file group of partition '{}'",
+                    entry.partition
+                ))
+                .with_hint("hoodie.index.type=SIMPLE finds keys without it")
+            })?;
+            Ok(Place { partition: entry.partition, slot: place::slot_of(slot)? })
+        };
+        let places = |(key, entries): (String, Vec<RecordIndexEntry>)| {
+            let places = entries.into_iter().map(|entry| place(&key, entry)).collect::<Result<_>>()?;
+            Ok((key, places))
+        };
+        found.into_iter().map(places).collect()
     }
 
     /// The live file groups of a partition, by file id, in a table whose keys are not in buckets.
@@ -475,6 +513,7 @@ impl Action {
             snapshot: &self.snapshot,
             time: &self.time,
             stats,
+            index: self.locator.index(),
             memory: self.request.options.get_or_default(&options::MERGE_MEMORY)?,
         };
         index::check_new_keys(&ours, found)

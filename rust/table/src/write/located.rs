@@ -10,8 +10,9 @@ use arrow_select::take::{take, take_record_batch};
 use super::action::Action;
 use super::locate::{Locator, Names};
 use super::place::{GroupProfile, NEW_KEYS};
+use super::recorded;
 use crate::context::pool::run_all;
-use crate::index::{Keys, Lookup};
+use crate::index::{Index, Keys, Lookup};
 use crate::options::Operation;
 use crate::table::Table;
 use crate::{Error, Result};
@@ -28,8 +29,17 @@ pub struct Located {
 
 impl Located {
     pub fn of(table: &Table, action: &mut Action, batches: &[RecordBatch]) -> Result<Self> {
-        let named = name(table, action, batches)?;
-        let homes = if action.looks_up() { find(table, action, &named)? } else { Homes::new() };
+        let mut named = name(table, action, batches)?;
+        let is_recorded = *action.locator().index() == Index::Records;
+        let homes = match (action.looks_up(), is_recorded) {
+            (false, _) => Homes::new(),
+            (true, false) => find(table, action, &named)?,
+            (true, true) => {
+                let places = recorded::find(action, &named)?;
+                named.iter_mut().for_each(|named| recorded::follow(&places, &mut named.names));
+                recorded::homes(&places, &named)?
+            }
+        };
         let (groups, new) = group(table, action, &named, &homes)?;
         Ok(Self { groups, new })
     }
@@ -61,9 +71,9 @@ impl Located {
 }
 
 /// Rows as the table holds them, with what they are called.
-struct Named {
+pub(super) struct Named {
     rows: RecordBatch,
-    names: Names,
+    pub(super) names: Names,
 }
 
 fn name(table: &Table, action: &Action, batches: &[RecordBatch]) -> Result<Vec<Named>> {
@@ -75,10 +85,10 @@ fn name(table: &Table, action: &Action, batches: &[RecordBatch]) -> Result<Vec<N
 }
 
 /// By partition, the slots of its file groups that have a key.
-type Homes<'k> = BTreeMap<&'k str, KnownKeys>;
+pub(super) type Homes<'k> = BTreeMap<&'k str, KnownKeys>;
 
 #[derive(Default)]
-struct KnownKeys {
+pub(super) struct KnownKeys {
     keys: Keys,
     /// By the key's number. A key that was added as it is may be in several.
     slots: Vec<Vec<i32>>,
@@ -88,6 +98,18 @@ impl KnownKeys {
     fn slots(&self, key: &str) -> &[i32] {
         let slots = self.keys.get(key).and_then(|number| self.slots.get(number as usize));
         slots.map_or(&[], Vec::as_slice)
+    }
+
+    /// Tells of one key where it is.
+    pub(super) fn put(&mut self, key: &str, slots: Vec<i32>) -> Result<()> {
+        let number = self.keys.number(key)? as usize;
+        if self.slots.len() <= number {
+            self.slots.resize(number + 1, Vec::new());
+        }
+        if let Some(of_key) = self.slots.get_mut(number) {
+            *of_key = slots;
+        }
+        Ok(())
     }
 
     fn add(&mut self, slot: i32, numbers: &[u32]) {

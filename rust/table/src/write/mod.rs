@@ -12,6 +12,7 @@ mod once;
 mod output;
 mod place;
 mod rechunk;
+mod recorded;
 mod replace;
 mod request;
 mod rows;

@@ -111,7 +111,7 @@ pub(super) fn place(action: &Action, profile: &[GroupProfile]) -> Result<Placeme
     let mut placement = Placement::default();
     match action.locator().index() {
         Index::Buckets(buckets) => in_buckets(action, wanted, buckets.count, &mut placement)?,
-        Index::Files { .. } => in_files(action, wanted, &mut placement)?,
+        Index::Files { .. } | Index::Records => in_files(action, wanted, &mut placement)?,
     }
     Ok(placement)
 }
@@ -188,7 +188,7 @@ fn in_files(action: &Action, wanted: Wanted<'_>, placement: &mut Placement) -> R
     Ok(())
 }
 
-fn slot_of(at: usize) -> Result<i32> {
+pub(super) fn slot_of(at: usize) -> Result<i32> {
     i32::try_from(at).map_err(|_| Error::unsupported("so many file groups in one partition"))
 }
 

@@ -155,6 +155,8 @@ pub(super) struct Stamp<'a> {
     pub partition: &'a str,
     pub file_name: &'a str,
     pub rule: &'a MergeRule,
+    /// Whether rows go where their keys are, whatever partition they name.
+    pub follows_keys: bool,
 }
 
 impl Stamp<'_> {
@@ -163,7 +165,9 @@ impl Stamp<'_> {
         let user = in_table_types(batch, self.schema, None)?;
         check_ordering(&user, self.rule)?;
         let keys = self.keys.record_keys(&user)?;
-        self.check_partition(&user)?;
+        if !self.follows_keys {
+            self.check_partition(&user)?;
+        }
         let count = user.num_rows();
         let same =
             |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, count))) };

@@ -21,6 +21,7 @@ use crate::base_file::{self, WriteOptions, WrittenFile};
 use crate::bytes_form::BytesForm;
 use crate::concurrency::MarkerKind;
 use crate::context::Context;
+use crate::index::Index;
 use crate::log_file::{LogWriter, WrittenLog};
 use crate::merge::{self, Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
 use crate::metadata::ranges::{ColumnRange, Ranges};
@@ -185,6 +186,7 @@ impl Run<'_> {
             partition: &self.task.partition,
             file_name,
             rule: &self.task.rule,
+            follows_keys: *self.task.locator.index() == Index::Records,
         };
         input.into_iter().map(move |batch| stamp.rows(&batch?))
     }

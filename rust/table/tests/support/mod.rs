@@ -133,7 +133,7 @@ impl World {
         let location = Location { url: self.store.root().to_owned(), storage_options: BTreeMap::new() };
         // Compressing a few rows takes longer than all the rest.
         let codec = [("hoodie.parquet.compression.codec", "uncompressed")];
-        let metadata = self.keeps_metadata.then_some(("hoodie.metadata.enable", "true"));
+        let metadata = Some(("hoodie.metadata.enable", if self.keeps_metadata { "true" } else { "false" }));
         let options = codec.into_iter().chain(metadata).map(|(key, value)| (key.to_owned(), value.to_owned()));
         Table { location, storage, context, options: Options::parse(options).unwrap() }
     }

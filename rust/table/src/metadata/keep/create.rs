@@ -14,8 +14,9 @@ use hudini_format::name::{BaseFileName, LogFileName, write_token};
 use hudini_format::properties::{PartitionMetadata, Properties, java_date, table_checksum};
 
 use super::deltacommit::{self, Changes, WrittenSchema};
+use super::keys::Before;
 use super::records::{self, Kept};
-use super::{define, index_definitions, keeps_statistics, of_columns};
+use super::{define, define_record_index, index_definitions, keeps_statistics, of_columns, wants_record_index};
 use crate::config::{self, HOODIE, TableConfig, keys};
 use crate::metadata::ranges::{self, chosen_columns};
 use crate::metadata::{FIRST_WITH_VERSIONS, FOLDER, definitions_path};
@@ -31,6 +32,15 @@ const FILES: (Partition, u32) = (Partition::Files, 1);
 const COLUMN_STATS: (Partition, u32) = (Partition::ColumnStats, 2);
 const PARTITION_STATS: (Partition, u32) = (Partition::PartitionStats, 1);
 
+/// Of the record index the number of file groups follows from the number of keys.
+const RECORD_INDEX_GROUPS: std::ops::RangeInclusive<usize> = 10..=10_000;
+/// ... which is thought to double,
+const RECORD_INDEX_GROWTH: usize = 2;
+/// ... and which take so many bytes each
+const RECORD_INDEX_ENTRY_BYTES: usize = 48;
+/// ... of the bytes of a group.
+const RECORD_INDEX_GROUP_BYTES: usize = 1 << 30;
+
 const FIRST_TOKEN: &str = "0-0-0";
 
 pub(super) fn create(site: Site<'_>, config: &TableConfig, found: &Timeline) -> Result<()> {
@@ -39,37 +49,55 @@ pub(super) fn create(site: Site<'_>, config: &TableConfig, found: &Timeline) -> 
     let own = make_table(site, config, folder.as_ref())?;
     let snapshot = Snapshot::pin(site.store(), config, found, Until::Now)?;
     let with_statistics = keeps_statistics(site)?;
-    let partitions = with_statistics.then_some([COLUMN_STATS, PARTITION_STATS]).into_iter().flatten();
-    let partitions =
-        partitions.filter(|(partition, _)| *partition != Partition::PartitionStats || !config.partition_by.is_empty());
-    let partitions: Vec<_> = std::iter::once(FILES).chain(partitions).collect();
-    let kept = kept(config, &snapshot, &partitions)?;
-    let mut known = what_is_there(site, config, &snapshot, &kept)?.by_partition();
+    let with_records = wants_record_index(site)?;
+    let kept = kept(config, &snapshot, with_statistics)?;
+    let known = what_is_there(site, config, &snapshot, &kept, with_records)?;
+    let records = (Partition::RecordIndex, record_index_groups(known.count(&Partition::RecordIndex)));
+    // In Apache Hudi's order.
+    let partitions = [
+        Some(FILES),
+        with_statistics.then_some(COLUMN_STATS),
+        with_records.then_some(records),
+        kept.partitions.then_some(PARTITION_STATS),
+    ];
+    let partitions: Vec<_> = partitions.into_iter().flatten().collect();
+    let mut known = known.by_partition();
     let schema = WrittenSchema::of(config)?;
     for (number, (partition, groups)) in partitions.iter().enumerate() {
         let first = First { site, config, folder: folder.as_ref(), own: &own, schema: &schema };
         first.commit(number, partition, *groups, known.remove(partition).unwrap_or_default())?;
     }
-    if let Some(version) = kept.columns {
+    let defines_records = with_records && config.version >= FIRST_WITH_VERSIONS;
+    if kept.columns.is_some() || defines_records {
         let mut definitions = index_definitions(site.store(), config)?;
-        define(&mut definitions, &kept.names, version, config);
+        if let Some(version) = kept.columns {
+            define(&mut definitions, &kept.names, version, config);
+        }
+        if defines_records {
+            define_record_index(&mut definitions);
+        }
         site.storage.replace(definitions_path(config), &definitions.encode()?)?;
     }
     let mut names: Vec<String> = partitions.iter().map(|(partition, _)| partition.to_string()).collect();
     names.sort();
-    config::announce_metadata_table(site.store(), site.context, &names, kept.columns.is_some())
+    config::announce_metadata_table(site.store(), site.context, &names, kept.columns.is_some() || defines_records)
 }
 
-fn kept(config: &TableConfig, snapshot: &Snapshot, partitions: &[(Partition, u32)]) -> Result<Kept> {
-    let has = |wanted: &Partition| partitions.iter().any(|(partition, _)| partition == wanted);
+fn record_index_groups(keys: usize) -> u32 {
+    let per_group = RECORD_INDEX_GROUP_BYTES / RECORD_INDEX_ENTRY_BYTES;
+    let groups = keys.saturating_mul(RECORD_INDEX_GROWTH) / per_group;
+    groups.clamp(*RECORD_INDEX_GROUPS.start(), *RECORD_INDEX_GROUPS.end()) as u32
+}
+
+fn kept(config: &TableConfig, snapshot: &Snapshot, with_statistics: bool) -> Result<Kept> {
     let version = if config.version >= FIRST_WITH_VERSIONS { IndexVersion::V2 } else { IndexVersion::V1 };
     let schema = snapshot.schema.as_deref().map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
     let names = chosen_columns(&schema);
     Ok(Kept {
-        columns: has(&Partition::ColumnStats).then_some(version),
+        columns: with_statistics.then_some(version),
         schema: of_columns(&schema, &names),
         names,
-        partitions: has(&Partition::PartitionStats),
+        partitions: with_statistics && !config.partition_by.is_empty(),
     })
 }
 
@@ -113,8 +141,14 @@ fn make_table(site: Site<'_>, config: &TableConfig, folder: &dyn Storage) -> Res
     TableConfig::load(folder)
 }
 
-/// All committed files, and statistics of those that make up the newest state.
-fn what_is_there(site: Site<'_>, config: &TableConfig, snapshot: &Snapshot, kept: &Kept) -> Result<Changes> {
+/// All committed files; statistics, and the keys, of those that make up the newest state.
+fn what_is_there(
+    site: Site<'_>,
+    config: &TableConfig,
+    snapshot: &Snapshot,
+    kept: &Kept,
+    with_records: bool,
+) -> Result<Changes> {
     let mut changes = Changes::default();
     let mut partitions = BTreeMap::new();
     for partition in view::partitions(site.store(), config)? {
@@ -131,6 +165,9 @@ fn what_is_there(site: Site<'_>, config: &TableConfig, snapshot: &Snapshot, kept
         records::put_files(&mut changes, &partition, files)?;
         if kept.columns.is_some() {
             put_statistics(site, config, snapshot, &partition, kept, &mut changes)?;
+        }
+        if with_records {
+            Before::new(site, config, snapshot)?.put_all(&partition, &mut changes)?;
         }
     }
     changes.put(&Partition::Files, MetadataRecord::new(key::ALL_PARTITIONS, Payload::Partitions(partitions)))?;

@@ -45,6 +45,10 @@ impl Changes {
         self.0.values().all(BTreeMap::is_empty)
     }
 
+    pub(super) fn count(&self, partition: &Partition) -> usize {
+        self.0.get(partition).map_or(0, BTreeMap::len)
+    }
+
     pub(super) fn by_partition(self) -> BTreeMap<Partition, Self> {
         let alone = |(partition, changes): (Partition, ByKey)| {
             (partition.clone(), Self(BTreeMap::from([(partition, changes)])))

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! create        it is made with the first write, out of what is there
-//! records       what it has to learn of an action
+//! records       what it has to learn of an action: files, and what is in their columns
+//! keys          the same of the keys of rows
 //! deltacommit   a log file for each of its file groups that changes, and the commit
 //! compaction    logs become base files, so that looking up stays cheap
 //! undo          a commit of it whose action is rolled back
@@ -15,6 +16,7 @@
 mod compaction;
 mod create;
 mod deltacommit;
+mod keys;
 mod records;
 mod undo;
 
@@ -32,7 +34,7 @@ use self::records::Kept;
 use super::ranges::{self, chosen_columns};
 use super::{FIRST_WITH_VERSIONS, MetadataTable, index_definitions, partitions, partitions_in_flight};
 use crate::config::{TableConfig, clear_metadata_table};
-use crate::options;
+use crate::options::{self, IndexType};
 use crate::site::Site;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::{Error, Result};
@@ -57,13 +59,44 @@ pub(crate) fn check(site: Site<'_>, config: &TableConfig) -> Result<()> {
         return Err(Error::unsupported(format!("writing while the index {building} is being built")).with_hint(hint));
     }
     let is_kept = |name: &&String| {
-        let partition = Partition::parse(name);
-        matches!(partition, Some(Partition::Files | Partition::ColumnStats | Partition::PartitionStats))
+        use Partition::{ColumnStats, Files, PartitionStats, RecordIndex};
+        matches!(Partition::parse(name), Some(Files | ColumnStats | PartitionStats | RecordIndex))
     };
-    match partitions(config).iter().find(|name| !is_kept(name)) {
-        Some(other) => Err(Error::unsupported(format!("keeping the index {other}")).with_hint(hint)),
-        None => Ok(()),
+    let partitions = partitions(config);
+    if let Some(other) = partitions.iter().find(|name| !is_kept(name)) {
+        return Err(Error::unsupported(format!("keeping the index {other}")).with_hint(hint));
     }
+    if has_record_index(config) && records_by_partition(&index_definitions(site.store(), config)?) {
+        return Err(Error::unsupported("keeping the record index of each partition").with_hint(hint));
+    }
+    Ok(())
+}
+
+/// Whether writers look keys up in the record index, which they keep.
+pub(crate) fn has_record_index(config: &TableConfig) -> bool {
+    partitions(config).contains(&Partition::RecordIndex.to_string())
+}
+
+fn records_by_partition(definitions: &IndexDefinitions) -> bool {
+    let definition = definitions.get(&Partition::RecordIndex.to_string());
+    definition.is_some_and(|definition| definition.index_options.get(BY_PARTITION).is_some_and(|word| word == "true"))
+}
+
+/// Makes the record index if it is asked for and not there, out of what the table holds. Callers hold the lock. Answers
+/// whether anything changed.
+pub(crate) fn prepare(site: Site<'_>, config: &TableConfig, found: &Timeline) -> Result<bool> {
+    let is_missing = is_wanted(site)? && wants_record_index(site)? && !has_record_index(config);
+    if is_missing {
+        check(site, config)?;
+        give_up(site, config)?;
+        create::create(site, config, found)?;
+    }
+    Ok(is_missing)
+}
+
+fn wants_record_index(site: Site<'_>) -> Result<bool> {
+    let as_index = site.options.get(&options::INDEX_TYPE)? == Some(IndexType::GlobalRecordLevel);
+    Ok(as_index || site.options.get_or_default(&options::RECORD_INDEX_ENABLE)?)
 }
 
 /// The columns whose ranges a write has to tell; `columns` are the table's after it.
@@ -118,7 +151,12 @@ pub(crate) fn tell(
     let changes = match news {
         News::Wrote(metadata, told) => {
             let ranges = completed_ranges(site, metadata, told, &kept)?;
-            records::of_write(metadata, &ranges, &kept)?
+            let mut changes = records::of_write(metadata, &ranges, &kept)?;
+            if table.has(&Partition::RecordIndex) {
+                let before = Snapshot::pin(site.store(), config, found, Until::Now)?;
+                keys::Before::new(site, config, &before)?.put_changes(&table, time, metadata, &mut changes)?;
+            }
+            changes
         }
         News::Cleaned(metadata) => records::of_clean(metadata, &kept)?,
     };
@@ -133,9 +171,9 @@ pub(crate) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim
     if partitions(config).is_empty() { Ok(()) } else { undo::take_back(site, config, time, victim) }
 }
 
-/// Reads use it unless they are told not to; writes keep it only when they are told to.
-fn is_wanted(site: Site<'_>) -> Result<bool> {
-    Ok(site.options.get(&options::METADATA_ENABLE)? == Some(true))
+/// Writes keep it, as reads use it, unless they are told not to.
+pub(crate) fn is_wanted(site: Site<'_>) -> Result<bool> {
+    site.options.get_or_default(&options::METADATA_ENABLE)
 }
 
 fn keeps_statistics(site: Site<'_>) -> Result<bool> {
@@ -215,6 +253,23 @@ fn statistics_version(definitions: &IndexDefinitions, config: &TableConfig) -> R
         None if config.version >= FIRST_WITH_VERSIONS => Ok(IndexVersion::V2),
         None => Ok(IndexVersion::V1),
     }
+}
+
+/// Apache Hudi's word for an index that has groups of its own for each partition.
+const BY_PARTITION: &str = "isPartitioned";
+
+/// Releases before the ninth version tell nothing of it.
+fn define_record_index(definitions: &mut IndexDefinitions) {
+    let name = Partition::RecordIndex.to_string();
+    let definition = IndexDefinition {
+        index_name: name.clone(),
+        index_type: name.clone(),
+        index_function: String::new(),
+        source_fields: Vec::new(),
+        index_options: [(BY_PARTITION.to_owned(), "false".into())].into_iter().collect(),
+        version: Some("V1".to_owned()),
+    };
+    definitions.set(&name, definition);
 }
 
 fn define(definitions: &mut IndexDefinitions, columns: &[String], version: IndexVersion, config: &TableConfig) {

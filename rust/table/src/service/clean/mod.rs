@@ -4,7 +4,7 @@
 //! told under the lock again. All of it can be repeated: a plan that was left behind is finished first, whoever made it;
 //! files of it that are gone already are fine. From the plan on, states before the retained commit raise `InstantCleaned`.
 
-mod plan;
+pub(super) mod plan;
 mod policy;
 
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use hudini_format::action::{CleanMetadata, CleanPartitionMetadata, CleanerPlan};
 use hudini_format::instant::Action;
 
+use self::plan::{Ground, Within};
 use super::publish::{Done, publish};
 use super::{begin, recover};
 use crate::concurrency::{self, Heart};
@@ -20,7 +21,7 @@ use crate::options::{self, CleanPolicy, Options};
 use crate::storage::LockGuard;
 use crate::table::Table;
 use crate::timeline::{self, Instant, Timeline};
-use crate::view::in_partition;
+use crate::view::{BASE_EXTENSION, in_partition};
 use crate::{Error, Result};
 
 pub(crate) use policy::Policy;
@@ -161,7 +162,15 @@ impl Cleaner<'_> {
     }
 
     fn plan(&self, config: &TableConfig, found: &Timeline) -> Result<Option<CleanerPlan>> {
-        plan::plan(self.table.storage.as_ref(), &self.table.context, self.options, config, found, self.policy)
+        let incremental = self.options.get_or_default(&options::CLEAN_INCREMENTAL)?;
+        let ground = Ground {
+            storage: self.table.storage.as_ref(),
+            config,
+            timeline: found,
+            extension: BASE_EXTENSION,
+            within: if incremental { Within::Touched } else { Within::All },
+        };
+        plan::plan(&ground, self.policy, self.policy.retained(&self.table.context, config, found))
     }
 
     /// Writes down a plan, if there is anything to delete.
@@ -235,7 +244,7 @@ fn retained_by(plan: &CleanerPlan) -> Option<String> {
     plan.earliest_instant_to_retain.as_ref().map(|instant| instant.timestamp.clone())
 }
 
-fn paths(named: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+pub(super) fn paths(named: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let paths = named.iter().flat_map(|(partition, names)| names.iter().map(|name| in_partition(partition, name)));
     let mut paths: Vec<String> = paths.collect();
     paths.sort();
@@ -243,7 +252,12 @@ fn paths(named: &BTreeMap<String, Vec<String>>) -> Vec<String> {
 }
 
 /// Files that somebody had deleted before count as deleted: readers and the metadata table must know of all.
-fn metadata(time: &str, plan: &CleanerPlan, named: BTreeMap<String, Vec<String>>, took_ms: i64) -> CleanMetadata {
+pub(super) fn metadata(
+    time: &str,
+    plan: &CleanerPlan,
+    named: BTreeMap<String, Vec<String>>,
+    took_ms: i64,
+) -> CleanMetadata {
     let deleted = named.values().map(Vec::len).sum::<usize>();
     let of_partition = |(partition, names): (String, Vec<String>)| {
         let cleaned = CleanPartitionMetadata {

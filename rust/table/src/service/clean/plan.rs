@@ -13,11 +13,10 @@ use hudini_format::instant::{Action, State};
 
 use super::policy::{Policy, earliest_pending};
 use crate::config::TableConfig;
-use crate::context::Context;
-use crate::options::{self, CleanPolicy, Options};
+use crate::options::CleanPolicy;
 use crate::storage::{Storage, absolute};
 use crate::timeline::{CompletionTimes, Instant, Snapshot, Timeline, Until};
-use crate::view::{self, BASE_EXTENSION, FileKey, FileSlice};
+use crate::view::{self, FileKey, FileSlice};
 use crate::{Error, Result};
 
 const VERSION: i32 = 2;
@@ -35,22 +34,38 @@ struct Rule<'t> {
     savepointed: BTreeSet<FileKey>,
 }
 
-/// What is to be deleted now; `None`: nothing. Callers hold the lock, or do not act upon it.
-pub(super) fn plan(
-    storage: &dyn Storage,
-    context: &Context,
-    options: &Options,
-    config: &TableConfig,
-    timeline: &Timeline,
+/// Where a clean looks: at a table, or at its metadata table.
+pub(in crate::service) struct Ground<'g> {
+    pub(in crate::service) storage: &'g dyn Storage,
+    pub(in crate::service) config: &'g TableConfig,
+    pub(in crate::service) timeline: &'g Timeline,
+    /// Of its base files.
+    pub(in crate::service) extension: &'g str,
+    pub(in crate::service) within: Within<'g>,
+}
+
+/// In which partitions it looks.
+pub(in crate::service) enum Within<'g> {
+    These(&'g [String]),
+    All,
+    /// In those alone that were written since the last clean, if that one left nothing behind.
+    Touched,
+}
+
+/// What is to be deleted now, if the states from `retained` on are kept; `None`: nothing. Callers hold the lock, or do not
+/// act upon it.
+pub(in crate::service) fn plan(
+    ground: &Ground<'_>,
     policy: Policy,
+    retained: Option<&Instant>,
 ) -> Result<Option<CleanerPlan>> {
-    let retained = policy.retained(context, config, timeline);
     if retained.is_none() && policy.kind != CleanPolicy::Versions {
         return Ok(None);
     }
+    let Ground { storage, config, timeline, .. } = *ground;
     let savepoints = savepoints(storage, timeline)?;
     let names: Vec<&str> = savepoints.iter().map(|(time, _)| time.as_str()).collect();
-    let partitions = partitions(storage, options, config, timeline, retained, &names)?;
+    let partitions = partitions(ground, retained, &names)?;
     let rule = Rule {
         policy,
         retained,
@@ -63,7 +78,8 @@ pub(super) fn plan(
     let mut files = BTreeMap::new();
     for partition in partitions {
         let listed = view::files_in(storage, &partition)?;
-        let groups = view::data_files(listed, BASE_EXTENSION, &partition)?.history(&snapshot, &archived, &partition)?;
+        let groups =
+            view::data_files(listed, ground.extension, &partition)?.history(&snapshot, &archived, &partition)?;
         let slices = groups.values().flat_map(|slices| rule.obsolete(slices));
         let paths = slices.flat_map(|slice| slice.base.iter().chain(&slice.logs).map(|file| slice.path(file)));
         let info = |path: String| CleanFileInfo {
@@ -144,21 +160,17 @@ impl Rule<'_> {
 }
 
 /// Where a clean has to look.
-fn partitions(
-    storage: &dyn Storage,
-    options: &Options,
-    config: &TableConfig,
-    timeline: &Timeline,
-    retained: Option<&Instant>,
-    savepoints: &[&str],
-) -> Result<Vec<String>> {
-    let incremental = options.get_or_default(&options::CLEAN_INCREMENTAL)?;
-    if let Some(retained) = retained.filter(|_| incremental)
+fn partitions(ground: &Ground<'_>, retained: Option<&Instant>, savepoints: &[&str]) -> Result<Vec<String>> {
+    let Ground { storage, timeline, .. } = *ground;
+    if let Within::These(partitions) = ground.within {
+        return Ok(partitions.to_vec());
+    }
+    if let (Within::Touched, Some(retained)) = (&ground.within, retained)
         && let Some(since) = last_retained(storage, timeline, savepoints)?
     {
         return written_between(storage, timeline, &since, &retained.requested);
     }
-    view::partitions(storage, config)
+    view::partitions(storage, ground.config)
 }
 
 /// The earliest commit that the last clean kept, if that clean left nothing behind that could go by now: it knew of no
@@ -210,7 +222,11 @@ fn files_of(savepoint: &SavepointMetadata) -> impl Iterator<Item = FileKey> {
 }
 
 /// The files that a plan names, by partition. All are understood before one is deleted.
-pub(super) fn named(storage: &dyn Storage, time: &str, plan: &CleanerPlan) -> Result<BTreeMap<String, Vec<String>>> {
+pub(in crate::service) fn named(
+    storage: &dyn Storage,
+    time: &str,
+    plan: &CleanerPlan,
+) -> Result<BTreeMap<String, Vec<String>>> {
     let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (partition, files) in plan.file_paths_to_be_deleted_per_partition.iter().flatten() {
         let names = named.entry(partition.clone()).or_default();

@@ -1,0 +1,255 @@
+//! What the record index has to learn of an action: which keys came, and which went.
+//!
+//! A base file is compared with the one that it takes the place of. Of a log only the keys that it names can come or go:
+//! the index says which of them were there, a look at the merged rows which of them are. Updates where a key is, and
+//! compactions, change nothing.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::{Schema, SchemaRef};
+use hudini_format::action::{CommitMetadata, WriteStat};
+use hudini_format::instant::parse_time;
+use hudini_format::metadata_record::{FileId, MetadataRecord, Partition, Payload, RecordIndexEntry};
+use hudini_format::name::LogFileName;
+use hudini_format::schema::evolve::Mapping;
+use hudini_format::schema::meta;
+
+use super::deltacommit::{COMPACT, Changes};
+use crate::config::TableConfig;
+use crate::merge::{self, Batches, Memory, MergeRule, SliceLogs, columns_of, record_keys};
+use crate::metadata::MetadataTable;
+use crate::options;
+use crate::site::Site;
+use crate::timeline::{Snapshot, arrow_schema};
+use crate::view::{self, DataFile, FileSlice, last_of};
+use crate::{Error, Result, base_file};
+
+const BATCH_ROWS: usize = 8192;
+
+/// The table as it is before the action.
+pub(super) struct Before<'a> {
+    site: Site<'a>,
+    config: &'a TableConfig,
+    snapshot: &'a Snapshot,
+    rule: MergeRule,
+    memory: Memory,
+}
+
+impl<'a> Before<'a> {
+    pub(super) fn new(site: Site<'a>, config: &'a TableConfig, snapshot: &'a Snapshot) -> Result<Self> {
+        let bytes = site.options.get_or_default(&options::MERGE_MEMORY)?;
+        let memory = Memory { bytes, folder: site.options.get(&options::SPILL_FOLDER)? };
+        Ok(Self { site, config, snapshot, rule: config.merge_rule()?, memory })
+    }
+
+    /// The keys of all live rows.
+    pub(super) fn put_all(&self, partition: &str, changes: &mut Changes) -> Result<()> {
+        for slice in self.slices(partition)? {
+            let mut keys = Vec::new();
+            self.each_key(self.snapshot, &slice, |_, key| keys.push(key.to_owned()))?;
+            let home = self.home(partition, &slice.file_id, &slice.base_instant)?;
+            keys.into_iter().try_for_each(|key| put(changes, key, home.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// What the action requested at `time` changes.
+    pub(super) fn put_changes(
+        &self,
+        table: &MetadataTable,
+        time: &str,
+        metadata: &CommitMetadata,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        if metadata.operation_type.as_deref() == Some(COMPACT) || metadata.compacted == Some(true) {
+            return Ok(());
+        }
+        let mut moves = Moves::default();
+        for stat in metadata.write_stats() {
+            let (Some(path), Some(file_id)) = (&stat.path, &stat.file_id) else { continue };
+            let partition = stat.partition_path.as_deref().unwrap_or_default();
+            let home = self.home(partition, file_id, time)?;
+            let seen = if LogFileName::parse(last_of(path)).is_some() {
+                self.of_log(table, time, stat, path, &home)?
+            } else {
+                self.of_base(time, stat, path, &home)?
+            };
+            moves.add(seen, &home);
+        }
+        for (partition, ids) in metadata.partition_to_replace_file_ids.iter().flatten() {
+            for slice in self.slices(partition)?.iter().filter(|slice| ids.contains(&slice.file_id)) {
+                self.each_key(self.snapshot, slice, |_, key| moves.gone.push(key.to_owned()))?;
+            }
+        }
+        moves.put(changes)
+    }
+
+    /// Keys that a base file brings, and those that it lacks of the one before it.
+    fn of_base(&self, time: &str, stat: &WriteStat, path: &str, home: &RecordIndexEntry) -> Result<Seen> {
+        let mut seen = Seen::default();
+        let (inserts, deletes) = (stat.num_inserts.unwrap_or(0), stat.num_deletes.unwrap_or(0));
+        if inserts == 0 && deletes == 0 {
+            return Ok(seen);
+        }
+        let old = self.slice(&home.partition, stat)?;
+        let new = self.alone(path, home)?;
+        if old.is_none() {
+            self.each_key(self.snapshot, &new, |_, key| seen.added.push(key.to_owned()))?;
+            return Ok(seen);
+        }
+        // Rows of other writes were there before.
+        let mut fresh = HashSet::new();
+        let mut all = HashSet::new();
+        self.each_key(self.snapshot, &new, |written, key| {
+            if written == Some(time) {
+                fresh.insert(key.to_owned());
+            }
+            if deletes > 0 {
+                all.insert(key.to_owned());
+            }
+        })?;
+        if let Some(slice) = &old {
+            self.each_key(self.snapshot, slice, |_, key| {
+                fresh.remove(key);
+                if deletes > 0 && !all.contains(key) {
+                    seen.gone.push(key.to_owned());
+                }
+            })?;
+        }
+        seen.added.extend(fresh);
+        Ok(seen)
+    }
+
+    /// Of the keys in a log, those that have a row now and are not in the index, and the other way round.
+    fn of_log(
+        &self,
+        table: &MetadataTable,
+        time: &str,
+        stat: &WriteStat,
+        path: &str,
+        home: &RecordIndexEntry,
+    ) -> Result<Seen> {
+        let mut after = self.snapshot.clone();
+        after.completed.insert(time.to_owned(), time.to_owned());
+        let alone = self.alone(path, home)?;
+        let keys = SliceLogs::open(self.site.storage, &after, &alone, &self.rule)?.keys(self.memory.bytes)?;
+        let known = table.record_locations(keys.iter().cloned(), None)?;
+        if stat.num_deletes.unwrap_or(0) == 0 && known.len() == keys.len() {
+            return Ok(Seen::default());
+        }
+        let mut slice = self.slice(&home.partition, stat)?.unwrap_or(FileSlice { logs: Vec::new(), ..alone.clone() });
+        slice.logs.extend(alone.logs);
+        let mut live = BTreeSet::new();
+        self.each_key(&after, &slice, |_, key| {
+            if keys.contains(key) {
+                live.insert(key.to_owned());
+            }
+        })?;
+        let is_here = |entry: &RecordIndexEntry| (&entry.partition, &entry.file_id) == (&home.partition, &home.file_id);
+        let was_here = |key: &String| known.get(key).is_some_and(|entries| entries.iter().any(is_here));
+        let gone = keys.iter().filter(|key| !live.contains(*key) && was_here(key)).cloned().collect();
+        let added = live.into_iter().filter(|key| !known.contains_key(key)).collect();
+        Ok(Seen { added, gone })
+    }
+
+    fn home(&self, partition: &str, file_id: &str, time: &str) -> Result<RecordIndexEntry> {
+        let as_utc = parse_time(time, 0)?;
+        let offset = if self.config.utc() { 0 } else { self.site.context.clock.local_offset_ms(as_utc) };
+        Ok(RecordIndexEntry {
+            partition: partition.to_owned(),
+            file_id: FileId::parse(file_id),
+            instant_millis: parse_time(time, offset)?,
+            position: None,
+        })
+    }
+
+    fn slices(&self, partition: &str) -> Result<Vec<FileSlice>> {
+        view::newest_slices(self.site.store(), self.config, self.snapshot, partition)
+    }
+
+    /// The state of a file group that a write changes; `None` of a new one.
+    fn slice(&self, partition: &str, stat: &WriteStat) -> Result<Option<FileSlice>> {
+        Ok(self.slices(partition)?.into_iter().find(|slice| Some(&slice.file_id) == stat.file_id.as_ref()))
+    }
+
+    /// A written file as if there were no other.
+    fn alone(&self, path: &str, home: &RecordIndexEntry) -> Result<FileSlice> {
+        let gone = || Error::storage("a file that was just written is gone").at_path(path);
+        let file =
+            DataFile { name: last_of(path).to_owned(), size: self.site.store().head(path)?.ok_or_else(gone)?.size };
+        let (base, logs) = match LogFileName::parse(&file.name) {
+            Some(_) => (None, vec![file]),
+            None => (Some(file), Vec::new()),
+        };
+        let file_id = home.file_id.to_string();
+        Ok(FileSlice { partition: home.partition.clone(), file_id, base_instant: String::new(), base, logs })
+    }
+
+    /// Goes over the live rows of a slice: who wrote them, and their keys.
+    fn each_key(&self, snapshot: &Snapshot, slice: &FileSlice, mut see: impl FnMut(Option<&str>, &str)) -> Result<()> {
+        let mut logs = SliceLogs::open(self.site.storage, snapshot, slice, &self.rule)?;
+        let table = self.snapshot.schema.as_deref().map(arrow_schema).transpose()?.unwrap_or_else(Schema::empty);
+        let is_wanted = |name: &str| [meta::COMMIT_TIME, meta::RECORD_KEY].contains(&name) || logs.needs(name);
+        let columns: SchemaRef = Arc::new(columns_of(&meta::with_meta(&table), is_wanted));
+        let base = |columns: &SchemaRef| -> Result<Batches> {
+            match &slice.base {
+                Some(base) => {
+                    let path = slice.path(base);
+                    base_file::read(self.site.storage, &path, columns, &Mapping::default(), BATCH_ROWS)
+                }
+                None => Ok(Box::new(std::iter::empty())),
+            }
+        };
+        let rows: Batches = if slice.logs.is_empty() {
+            base(&columns)?
+        } else {
+            let merged = merge::merged(&mut logs, &columns, base, BATCH_ROWS, &self.memory)?;
+            Box::new(merged.map(|merged| Ok(merged?.rows)))
+        };
+        for rows in rows {
+            let rows = rows?;
+            let times = rows.column_by_name(meta::COMMIT_TIME).and_then(|column| column.as_string_opt::<i32>());
+            let times = times.ok_or_else(|| Error::internal("rows without their commit times"))?;
+            for (row, key) in record_keys(&rows)?.iter().enumerate() {
+                let key = key.ok_or_else(|| Error::corrupt("a row without a record key").at_path(&slice.partition))?;
+                see(times.is_valid(row).then(|| times.value(row)), key);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What one file tells.
+#[derive(Default)]
+struct Seen {
+    added: Vec<String>,
+    gone: Vec<String>,
+}
+
+/// What all files tell together: a key that left one place may have come to another.
+#[derive(Default)]
+struct Moves {
+    added: BTreeMap<String, RecordIndexEntry>,
+    gone: Vec<String>,
+}
+
+impl Moves {
+    fn add(&mut self, seen: Seen, home: &RecordIndexEntry) {
+        self.added.extend(seen.added.into_iter().map(|key| (key, home.clone())));
+        self.gone.extend(seen.gone);
+    }
+
+    fn put(self, changes: &mut Changes) -> Result<()> {
+        for key in self.gone.into_iter().filter(|key| !self.added.contains_key(key)) {
+            changes.delete(&Partition::RecordIndex, key);
+        }
+        self.added.into_iter().try_for_each(|(key, home)| put(changes, key, home))
+    }
+}
+
+fn put(changes: &mut Changes, key: String, home: RecordIndexEntry) -> Result<()> {
+    changes.put(&Partition::RecordIndex, MetadataRecord::new(key, Payload::RecordIndex(home)))
+}
