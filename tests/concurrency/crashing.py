@@ -37,6 +37,7 @@ def crash(path: Path, number: int, first: int, new_files: int, model: Model) -> 
         while len(seen) < new_files:
             writer.assert_alive()
             seen |= files_below(path) - before
+        writer.assert_alive()
         writer.kill()
         done = 1 + writer.acknowledged()
     finally:

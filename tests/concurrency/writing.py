@@ -10,15 +10,15 @@ not depend on who came first.
 from __future__ import annotations
 
 import json
-import subprocess
+import queue
 import sys
 from pathlib import Path
-from typing import Any
 
 import hudini
 from tests.support.rows import SCHEMA, Row, Rows, to_arrow
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from .processes import Inbox, Process, Said
+
 BUCKETS = 2
 MOST_WRITERS = 100
 
@@ -45,25 +45,13 @@ def batches(writer: int, commits: int, first: int = 0) -> list[list[Row]]:
     ]
 
 
-class Writer:
+class Writer(Process):
     """The parent's handle on a writer process."""
 
     def __init__(self, path: Path, number: int, commits: int, first: int = 0) -> None:
-        self.number = number
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.concurrency.writing", str(path), str(number), str(first), str(commits)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=CHECKOUT,
-        )
+        self._inbox: Inbox = queue.Queue()
+        super().__init__(self._inbox, f"writer {number}", "tests.concurrency.writing", path, number, first, commits)
         self._expect({"ready": True})
-
-    def go(self) -> None:
-        """Lets it commit."""
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
 
     def first_acknowledgement(self) -> None:
         """Waits until its first commit has come back."""
@@ -71,35 +59,11 @@ class Writer:
 
     def acknowledged(self) -> int:
         """How many commits came back before it ended, by itself or killed."""
-        said = self._process.stdout.read().splitlines()
-        self._process.wait()
-        return sum(1 for line in said if line.endswith("}"))  # a killed process may leave half a line
+        return sum(1 for _ in iter(self._inbox.get, (self, None)))
 
-    def kill(self) -> None:
-        """SIGKILL: nothing in the process can tidy up."""
-        self.assert_alive()
-        self._process.kill()
-
-    def assert_alive(self) -> None:
-        """A writer that stops by itself is a failure, and says why."""
-        assert self._process.poll() is None, self.complaint()
-
-    def complaint(self) -> str:
-        """What it wrote to standard error, once it has ended."""
-        return self._process.stderr.read()
-
-    @property
-    def exit_code(self) -> int:
-        return self._process.wait()
-
-    def close(self) -> None:
-        """Leaves no process and no pipe behind."""
-        self._process.kill()
-        self._process.communicate()
-
-    def _expect(self, message: dict[str, Any]) -> None:
-        line = self._process.stdout.readline()
-        assert line and json.loads(line) == message, f"{line!r} where {message} was due\n{self.complaint()}"
+    def _expect(self, message: Said) -> None:
+        _, said = self._inbox.get()
+        assert said == message, f"{said} where {message} was due\n{self.complaint()}"
 
 
 def main() -> None:

@@ -1,0 +1,226 @@
+"""Many processes on one table: writers, services beside them, one writer paused, others killed and replaced."""
+
+from __future__ import annotations
+
+import json
+import queue
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import hudini
+from tests.support.compare import difference
+
+from .processes import Inbox, Process, Said
+from .workload import MOST_WRITERS, SCHEMA, Commit, Expected, commits, is_done
+
+MODULE = "tests.concurrency.worker"
+BUCKETS = 2
+
+# A writer is silent for longer than its heartbeat allows.
+HEARTBEAT = {"hoodie.client.heartbeat.interval_in_ms": "1000", "hoodie.client.heartbeat.tolerable.misses": "1"}
+PAUSE_SECONDS = 2.5
+
+# So small that each service has something to do all the time.
+SMALL_LIMITS = {
+    "hoodie.clean.commits.retained": "2",
+    "hoodie.keep.min.commits": "4",
+    "hoodie.keep.max.commits": "6",
+    "hoodie.compact.inline": "true",
+    "hoodie.compact.inline.max.delta.commits": "3",
+    "hoodie.metadata.compact.max.delta.commits": "4",
+    "hoodie.timeline.compaction.batch.size": "3",
+}
+
+# Nobody has to wait for so long, whatever becomes of the others; longer than a test may take means: it hangs.
+LONGEST_SILENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Who does what to which table."""
+
+    seed: int
+    writers: int
+    commits: int
+    table_type: str
+    index: str
+    """`bucket` or `simple`."""
+    metadata: bool
+    kills: int = 0
+    pauses: int = 0
+
+    def __str__(self) -> str:
+        metadata = "metadata" if self.metadata else "plain"
+        return f"{self.writers}x{self.commits}-{self.table_type}-{self.index}-{metadata}-{self.seed}"
+
+    @property
+    def options(self) -> dict[str, str]:
+        index = {"hoodie.index.type": self.index.upper()}
+        metadata = {"hoodie.metadata.enable": "true"} if self.metadata else {}
+        return {**HEARTBEAT, **SMALL_LIMITS, **index, **metadata}
+
+    def create(self, path: Path) -> None:
+        index = {"hoodie.index.type": self.index.upper()}
+        if self.index == "bucket":
+            index["hoodie.bucket.index.num.buckets"] = str(BUCKETS)
+        hudini.create(str(path), SCHEMA, "id", "ts", "part", self.table_type, options=index)
+
+
+@dataclass
+class Writer:
+    """A writer and what came back to it."""
+
+    process: Process
+    number: int
+    first: int
+    count: int
+    kill_after: int | None = None
+    pause_after: int | None = None
+    acknowledged: int = 0
+    killed: bool = False
+    ended: bool = False
+
+    def planned(self, seed: int) -> list[Commit]:
+        return list(commits(seed, self.number, self.first, self.count))
+
+
+class Crowd:
+    """Plays a scene. Afterwards `writers` tell what came back, `told` counts what else was said."""
+
+    def __init__(self, scene: Scene, path: Path) -> None:
+        self.scene = scene
+        self.path = path
+        self.writers: list[Writer] = []
+        self.told: Counter[str] = Counter()
+        self.warnings: list[str] = []
+        self._chance = random.Random(str(scene))
+        self._inbox: Inbox = queue.Queue()
+        self._processes: list[Process] = []
+        self._timetable: list[tuple[float, Callable[[], None]]] = []
+        self._kills = scene.kills
+
+    def play(self) -> None:
+        """Until every writer has come to its end."""
+        self.scene.create(self.path)
+        try:
+            beside = [self._start(role, role) for role in ("services", "read")]
+            for _ in range(self.scene.writers):
+                self._hire(first=0)
+            for writer in self._chance.sample(self.writers, self.scene.pauses):
+                writer.pause_after = self._chance.randrange(1, max(2, self.scene.commits // 2))
+            for _ in self._processes:
+                process, said = self._inbox.get(timeout=LONGEST_SILENCE)
+                assert said == {"ready": True}, f"{process}: {said}\n{process.complaint()}"
+            for process in self._processes:
+                process.go()
+            while not all(writer.ended for writer in self.writers):
+                self._step()
+            for process in beside:
+                process.hush()
+                assert process.exit_code == 0, f"{process}: {process.complaint()}"
+        finally:
+            for process in self._processes:
+                process.close()
+
+    def _start(self, name: str, role: str, *numbers: int) -> Process:
+        process = Process(self._inbox, name, MODULE, role, self.path, json.dumps(self.scene.options), *numbers)
+        self._processes.append(process)
+        return process
+
+    def _hire(self, first: int) -> None:
+        number, count = len(self.writers), self.scene.commits - first
+        process = self._start(f"writer {number}", "write", self.scene.seed, number, first, count)
+        writer = Writer(process, number, first, count)
+        if self._kills and count > 2:
+            self._kills -= 1
+            writer.kill_after = self._chance.randrange(1, count - 1)
+        self.writers.append(writer)
+
+    def _step(self) -> None:
+        """Waits for the next thing that is said or due."""
+        self._timetable.sort(key=lambda entry: entry[0])
+        wait = self._timetable[0][0] - time.monotonic() if self._timetable else LONGEST_SILENCE
+        try:
+            process, said = self._inbox.get(timeout=max(wait, 0.0))
+        except queue.Empty:
+            assert self._timetable, f"nobody has said anything for {LONGEST_SILENCE} s"
+            self._timetable.pop(0)[1]()
+            return
+        writer = next((writer for writer in self.writers if writer.process is process), None)
+        if said is None:
+            self._has_ended(process, writer)
+        elif said == {"ready": True}:
+            process.go()  # a writer that came later
+        elif "acknowledged" in said and writer is not None:
+            self._has_committed(writer, said)
+        else:
+            self.told.update(said.get("served", name) for name in said if name != "message")
+
+    def _has_committed(self, writer: Writer, said: Said) -> None:
+        assert said["acknowledged"] == writer.first + writer.acknowledged, f"{writer.process}: {said}"
+        writer.acknowledged += 1
+        self.warnings += said["warnings"]
+        # Anywhere within the next commit or the one after it.
+        soon = self._chance.uniform(0.0, 0.3)
+        if writer.acknowledged == writer.pause_after:
+            self._at(soon, writer.process.pause)
+            self._at(soon + PAUSE_SECONDS, writer.process.go_on)
+        if writer.acknowledged == writer.kill_after:
+            self._at(soon, lambda: self._kill(writer))
+
+    def _at(self, seconds: float, action: Callable[[], None]) -> None:
+        self._timetable.append((time.monotonic() + seconds, action))
+
+    def _kill(self, writer: Writer) -> None:
+        if not writer.ended:
+            writer.killed = True
+            writer.process.kill()
+
+    def _has_ended(self, process: Process, writer: Writer | None) -> None:
+        assert writer is not None, f"{process} ended by itself: {process.complaint()}"
+        writer.ended = True
+        if writer.acknowledged == writer.count:
+            return
+        assert writer.killed, f"{process} ended after {writer.acknowledged} commits: {process.complaint()}"
+        self.told["killed"] += 1
+        self._hire(writer.first + writer.acknowledged)
+
+
+def expected(crowd: Crowd, keys: set[str]) -> tuple[Expected, int]:
+    """The rows that must be there, and by how many commits: those acknowledged, and those that a killed writer could
+    not tell of and that are there, by the keys of the table."""
+    rows, count = Expected(), 0
+    for writer in crowd.writers:
+        planned = writer.planned(crowd.scene.seed)
+        in_doubt = planned[writer.acknowledged : writer.acknowledged + 1] if writer.killed else []
+        done = planned[: writer.acknowledged] + [commit for commit in in_doubt if is_done(commit, keys)]
+        count += len(done)
+        for commit in done:
+            rows.take(commit)
+    return rows, count
+
+
+def check(crowd: Crowd) -> None:
+    """Nothing acknowledged is lost, nothing is there twice, and the table is whole for the next one."""
+    table = hudini.open(str(crowd.path), options=crowd.scene.options)
+    # Whoever comes next finds nothing in the way, and leaves nothing of the dead behind.
+    [last] = commits(crowd.scene.seed, MOST_WRITERS - 1, 0, 1)
+    table.upsert(last.arrow)
+
+    found = table.read(columns=SCHEMA.names, meta=False).to_arrow()
+    rows, count = expected(crowd, set(found["id"].to_pylist()))
+    rows.take(last)
+    problem = difference(found, rows.arrow())
+    assert problem is None, f"{problem}\n{table.inspect.timeline(archived=True)}"
+
+    timeline = table.inspect.timeline(archived=True)
+    written = [row["requested"] for row in timeline if row["operation"] in ("upsert", "insert", "delete")]
+    assert len(set(written)) == len(written) == count + 1
+    pending = [row for row in timeline if row["state"] != "completed"]
+    assert pending == []
+    report = table.verify(deep=True)
+    assert report.ok and not report.findings, str(report)
