@@ -59,7 +59,7 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     from pyspark.sql import SparkSession
 
     session = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master("local[2,4]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "3")
