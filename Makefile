@@ -139,7 +139,7 @@ docs: $(READY) ## run every example of README.md and docs/, check links, build t
 	$(BIN)/python -m pytest tests/docs
 	RUSTDOCFLAGS='-D warnings' cargo doc $(LOCKED) --workspace --exclude hudini-python --no-deps --quiet
 
-demo: $(READY) ## a tour: a table made, changed and read back, on Spark if there is Java
+demo: $(READY) ## the story of a table, from its first load to its clean, on Spark if there is Java
 	@$(BIN)/python examples/demo.py
 
 clean: ## remove all that these commands made

@@ -224,14 +224,28 @@ def test_help_and_version() -> None:
 def test_demo(tmp_path: Path) -> None:
     where = tmp_path / "demo"
     out, _ = run("demo", "--path", str(where))
-    assert "the row came late" in out
+    assert "a late event on day 1: the newer one stays" in out
     table = hudini.open(where)
-    assert table.read().count() == 10_001
-    kept = table.read(columns=["id", "ts", "fare"], meta=False).to_arrow().to_pylist()
-    by_key = {row["id"]: (row["ts"], row["fare"]) for row in kept}
-    assert by_key["trip-00001"] == (2, 50.0)
-    assert by_key["trip-00002"] == (1, 7.0)
-    assert by_key["trip-00003"] == (3, 30.0)
+    assert [row["operation"] for row in table.history()] == [
+        None, "compact", "delete", "upsert", "upsert", "upsert", "bulk_insert"
+    ]  # fmt: skip
+    assert table.read().count() == 20_100
+    # What it says may be typed next, works.
+    typed = [line.strip() for line in out.partition("Look around:\n")[2].splitlines() if line.startswith("  ")]
+    assert len(typed) == 4
+    for line in typed:
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and (done.stdout or done.stderr), f"{line}: {done.stderr}"
+    told = [line for line in out.splitlines() if str(where) not in line]
+    assert max(map(len, told)) <= 100
+
+
+def test_the_demo_stops_where_something_else_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hudini.cli import demo, story
+
+    monkeypatch.setattr(demo.LocalEngine, "delete", lambda self, trips: hudini.CommitResult(None, None, None, None))
+    with pytest.raises(story.Unexpected, match="trip-5"):
+        story.tell(demo.LocalEngine(tmp_path / "demo"), 1000)
 
 
 def test_main_runs_in_a_program_too(path: str, capsys: pytest.CaptureFixture[str]) -> None:
