@@ -5,52 +5,21 @@ The other way of many writers: step by step in one process, so that the order of
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import hudini
-from hudini import _core
 
-SCHEMA = pa.schema(
-    [pa.field("id", pa.string(), nullable=False), pa.field("ts", pa.int64(), nullable=False), ("by", pa.string())]
-)
+from .stepping import LEFT_ALONE, SCHEMA, SteppingWriter, row
+
 BUCKETS = 4
-LEFT_ALONE = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 # As little is kept as can be.
 LITTLE = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
 
 ARCHIVED = pytest.mark.xfail(
     strict=True, reason="commits are archived that a pending write has still to be checked against: its update wins"
 )
-
-
-class SteppingWriter:
-    """An upsert, step by step. It has begun once it was made."""
-
-    def __init__(self, path: str, key: str, by: str) -> None:
-        self.key, self.by = key, by
-        [self._rows] = pa.Table.from_pylist([row(key, 5, by)], schema=SCHEMA).to_batches()
-        self._action = hudini.open(path)._core.begin("upsert", SCHEMA, LEFT_ALONE, {}, None)
-        self._statuses: list[bytes] = []
-
-    def run(self) -> None:
-        located = pa.RecordBatchReader.from_stream(_core.locate(self._action.locator(), self._rows)).read_all()
-        places = zip(located["_hudini_partition"].to_pylist(), located["_hudini_slot"].to_pylist(), strict=True)
-        profile = [(*place, count) for place, count in Counter(places).items()]
-        for _, _, task in self._action.place(profile):
-            reader = pa.RecordBatchReader.from_batches(SCHEMA, [self._rows])
-            self._statuses.append(_core.run_task(task, reader))
-
-    def commit(self) -> None:
-        self._action.commit(self._statuses)
-
-
-def row(key: str, ts: int, by: str) -> dict[str, Any]:
-    return {"id": key, "ts": ts, "by": by}
 
 
 @pytest.fixture
@@ -78,8 +47,8 @@ def buckets(path: str) -> list[list[str]]:
 def test_what_completed_after_a_slow_writer_began_is_not_overwritten(
     path: str, buckets: list[list[str]], services: tuple[str, ...], ran_before: bool
 ) -> None:
-    others = [SteppingWriter(path, keys[0], "other") for keys in buckets]
-    slow = SteppingWriter(path, buckets[0][1], "slow")
+    others = [SteppingWriter(path, [row(keys[0], 5, "other")]) for keys in buckets]
+    slow = SteppingWriter(path, [row(buckets[0][1], 5, "slow")])
     if ran_before:
         slow.run()
     for other in others:
@@ -95,5 +64,5 @@ def test_what_completed_after_a_slow_writer_began_is_not_overwritten(
             slow.run()
         slow.commit()
     by = {kept["id"]: kept["by"] for kept in hudini.open(path).read().to_arrow().to_pylist()}
-    assert [by[other.key] for other in others] == ["other"] * BUCKETS
+    assert [by[keys[0]] for keys in buckets] == ["other"] * BUCKETS
     assert hudini.open(path).verify(deep=True).ok

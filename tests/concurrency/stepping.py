@@ -1,0 +1,53 @@
+"""Writers step by step in one process, so that the order of things is the same each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+import hudini
+from hudini import _core
+
+SCHEMA = pa.schema(
+    [pa.field("id", pa.string(), nullable=False), pa.field("ts", pa.int64(), nullable=False), ("by", pa.string())]
+)
+LEFT_ALONE = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+Row = dict[str, Any]
+
+
+def row(key: str, ts: int, by: str) -> Row:
+    return {"id": key, "ts": ts, "by": by}
+
+
+class SteppingWriter:
+    """An upsert into a table with buckets. It has begun once it was made, and is dead once it was dropped."""
+
+    def __init__(self, path: str, rows: list[Row], options: dict[str, str] | None = None) -> None:
+        self.rows = rows
+        [self._batch] = pa.Table.from_pylist(rows, schema=SCHEMA).to_batches()
+        self._action = hudini.open(path)._core.begin("upsert", SCHEMA, LEFT_ALONE | (options or {}), {}, None)
+        self._statuses: list[bytes] = []
+
+    @property
+    def instant(self) -> str:
+        return self._action.instant
+
+    def run(self) -> None:
+        """Writes the files."""
+        located = pa.RecordBatchReader.from_stream(_core.locate(self._action.locator(), self._batch)).read_all()
+        places: dict[tuple[str, int], list[int]] = {}
+        for number, place in enumerate(
+            zip(located["_hudini_partition"].to_pylist(), located["_hudini_slot"].to_pylist(), strict=True)
+        ):
+            places.setdefault(place, []).append(number)
+        profile = [(*place, len(numbers)) for place, numbers in sorted(places.items())]
+        for partition, slot, task in self._action.place(profile):
+            rows = self._batch.take(pa.array(places[partition, slot]))
+            self._statuses.append(_core.run_task(task, pa.RecordBatchReader.from_batches(SCHEMA, [rows])))
+
+    def commit(self) -> None:
+        self._action.commit(self._statuses)
+
+    def abort(self) -> None:
+        self._action.abort()
