@@ -60,7 +60,7 @@ class Scene:
     @property
     def options(self) -> dict[str, str]:
         index = {"hoodie.index.type": self.index.upper()}
-        metadata = {"hoodie.metadata.enable": "true"} if self.metadata else {}
+        metadata = {"hoodie.metadata.enable": str(self.metadata).lower()}
         return {**HEARTBEAT, **SMALL_LIMITS, **index, **metadata}
 
     def create(self, path: Path) -> None:

@@ -168,7 +168,9 @@ def test_the_record_index_in_turns(layout: Layout, metadata: Metadata, path: Pat
 
 
 @EVERY_LAYOUT
-def test_a_record_index_of_apache_is_gone_on_with(layout: Layout, metadata: Metadata, path: Path, oracle: Oracle) -> None:
+def test_a_record_index_of_apache_is_gone_on_with(
+    layout: Layout, metadata: Metadata, path: Path, oracle: Oracle
+) -> None:
     rows, model = Rows(seed=14), Model(partitioned=layout.partitioned)
     engine, apache = Local(path), Apache(oracle, path, layout, index=BY_RECORDS)
     step(apache.create, rows.batch(range(40), ts=100), model)
