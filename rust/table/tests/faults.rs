@@ -6,7 +6,7 @@ mod support;
 
 use hudini_format::properties::Properties;
 use hudini_table::config::{self, keys, read_properties};
-use hudini_table::options::{IndexType, Operation, TableType};
+use hudini_table::options::{IndexType, Operation, Options, TableType};
 use hudini_table::storage::faulty::{Call, Fault, FaultPlan};
 use hudini_table::write::{self, CommitResult, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
@@ -207,6 +207,54 @@ fn a_write_that_keeps_the_metadata_table_fails_at_every_call(#[case] table_type:
     let is_step_of_metadata = |call: &Call| call.path.contains(".hoodie/metadata") && call.op == "create";
     assert!(case.calls().iter().filter(|call| is_step_of_metadata(call)).count() > 6);
     case.sweep(LOST);
+}
+
+/// After so many writes the metadata table is cleaned and archived, behind the commit.
+#[rstest]
+fn the_upkeep_of_the_metadata_table_fails_at_every_call(#[values(".clean", "/history/")] step: &str) {
+    let spec = spec(TableType::MergeOnRead, false);
+    let world = World::keeping_metadata(Place::Memory);
+    spec.create(&world);
+    let own = |world: &World, part: &str| {
+        world.names_below(".hoodie/metadata/.hoodie/timeline/").iter().filter(|path| path.contains(part)).count()
+    };
+    let mut found = None;
+    let mut before = Model::new();
+    for n in 0..40 {
+        let rows = [row("a1", "A", n, "old"), row(&format!("b{n}"), "B", n, "old")];
+        let earlier = (world.copy(), before.clone());
+        spec.upsert(&world.table(), &rows).unwrap();
+        before = upserted(&before, &rows);
+        if own(&world, step) > own(&earlier.0, step) {
+            found = Some((earlier, rows));
+            break;
+        }
+    }
+    let ((world, before), changes) = found.unwrap();
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    let case = Case::new(&spec, &world, &act, &before, &after);
+    let calls = case.calls();
+    let is_step = |call: &Call| call.op == "create" && call.path.contains("metadata/") && call.path.contains(step);
+    case.sweep_calls(&calls[calls.iter().position(is_step).unwrap()..], &FaultPlan::none(), LOST);
+}
+
+#[rstest]
+fn a_write_by_the_record_index_fails_at_every_call(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = Spec { index: IndexType::Simple, ..spec(table_type, false) };
+    let world = World::keeping_metadata(Place::Memory);
+    spec.create(&world);
+    let options = [("hoodie.index.type", "RECORD_INDEX")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let by_records = WriteRequest { options: Options::parse(options).unwrap(), ..WriteRequest::new(Operation::Upsert) };
+    let rows = first_rows();
+    write::write(&world.table(), &spec.schema(), [Ok(spec.batch(&rows))].into_iter(), &by_records).unwrap();
+    let before = model(&rows);
+    let changes = changes(&spec);
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    Case::new(&spec, &world, &act, &before, &after).sweep(LOST);
 }
 
 #[rstest]

@@ -223,10 +223,11 @@ fn what_the_table_was_made_with_is_not_contradicted() {
         assert_eq!(tell(&bucketed, index).unwrap_err().kind(), ErrorKind::InvalidOption, "{index}");
     }
     assert_eq!(tell(&simple, "BUCKET").unwrap_err().kind(), ErrorKind::UnsupportedFeature, "how many?");
-    for index in ["GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "RECORD_LEVEL_INDEX", "INMEMORY"] {
+    for index in ["GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_LEVEL_INDEX", "INMEMORY"] {
         let error = tell(&simple, index).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{index}: {error}");
     }
+    assert_eq!(tell(&simple, "RECORD_INDEX").unwrap_err().kind(), ErrorKind::InvalidOption, "no metadata table");
     for index in ["SIMPLE", "BLOOM"] {
         tell(&simple, index).unwrap();
     }

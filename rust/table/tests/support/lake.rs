@@ -44,7 +44,7 @@ impl Lake {
 
     /// With that merge mode.
     pub fn ordered(mode: &str, partitions: &str) -> Self {
-        let lake = Self { world: World::new(Place::Memory) };
+        let lake = Self { world: World::keeping_metadata(Place::Memory) };
         lake.world.put(
             ".hoodie/hoodie.properties",
             format!(

@@ -71,6 +71,7 @@ impl World {
         Self { keeps_metadata: true, ..Self::new(place) }
     }
 
+    /// With writers that are told to do without the metadata table.
     pub fn new(place: Place) -> Self {
         let (handles, keeps_metadata) = (AtomicI64::new(0), false);
         match place {

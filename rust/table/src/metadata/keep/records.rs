@@ -88,7 +88,9 @@ pub(super) fn put_range(
     let Some(version) = kept.columns else { return Ok(()) };
     let Some(stats) = stats_of(range, version)? else { return Ok(()) };
     if kept.partitions {
-        let of_partition = ColumnStats { file_name: Some(partition.to_owned()), ..stats.clone() };
+        // Apache Hudi merges such rows by the type of the newer one, and fails where that says that all is null.
+        let value_type = stats.value_type.is_some().then(|| range.kind.clone());
+        let of_partition = ColumnStats { file_name: Some(partition.to_owned()), value_type, ..stats.clone() };
         let key = key::partition_stats(&range.column, partition);
         let payload = Payload::PartitionStats(Box::new(of_partition));
         changes.put(&Partition::PartitionStats, MetadataRecord::new(key, payload))?;
