@@ -180,3 +180,28 @@ def test_an_attempt_that_died_is_repeated_by_the_other(
     assert not hudini.open(str(path)).services.compact()
     assert {row["state"] for row in oracle.timeline(path)} == {"completed"}
     alike(oracle, path, [])
+
+
+@pytest.mark.parametrize("form", ["avro", "parquet"])
+@pytest.mark.parametrize("positions", ["true", "false"])
+def test_apache_reads_and_folds_logs_of_every_form(oracle: Oracle, path: Path, form: str, positions: str) -> None:
+    layout = Layout("mor", partitioned=True)
+    rows, model, apache = Rows(seed=16), Model(partitioned=True), Apache(oracle, path, layout)
+    told = {"hoodie.logfile.data.block.format": form, "hoodie.write.record.positions": positions}
+    engine = Local(path, {**told, "hoodie.compact.inline": "false"})
+    create(path, layout)
+    step(engine.bulk_insert, rows.batch(range(60), ts=100), model)
+    # Updates alone: rows with a place in the base file.
+    step(engine.upsert, rows.shuffled([*rows.batch(range(0, 60, 3), ts=200), *rows.batch(range(1, 60, 7), ts=5)]), model)
+    gone = rows.batch(range(2, 60, 11), ts=1)
+    engine.delete(gone)
+    model.delete(row["id"] for row in gone)
+    holds(model, engine, apache)
+    alike(oracle, path, instants(oracle, path))
+    step(engine.upsert, mixed_batch(rows, start=60), model)
+    holds(model, engine, apache)
+    apache.compact()
+    holds(model, apache, engine)
+    step(engine.upsert, mixed_batch(rows, start=80), model)
+    step(apache.upsert, mixed_batch(rows, start=100), model)
+    holds(model, apache, engine)

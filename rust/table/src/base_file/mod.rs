@@ -10,5 +10,5 @@ pub(crate) use footer::column_bytes;
 pub use footer::{Footer, footer};
 pub use groups::LeftOut;
 pub use read::{Matching, left_out, read, read_matching, read_part};
-pub(crate) use write::java_less;
 pub use write::{BaseFileWriter, WriteOptions, WrittenFile};
+pub(crate) use write::{file_of, java_less};

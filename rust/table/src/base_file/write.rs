@@ -93,27 +93,9 @@ impl BaseFileWriter {
         options: &WriteOptions,
         expected_rows: u64,
     ) -> Result<Self> {
-        let (name, namespace) = record_name(table);
-        let unique = |name: &str| ColumnPath::from(name);
-        let properties = WriterProperties::builder()
-            .set_compression(options.compression()?)
-            .set_created_by(concat!("hudini version ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_data_page_size_limit(usize::try_from(options.page_bytes).unwrap_or(usize::MAX))
-            // Every value differs: a dictionary would be built and thrown away.
-            .set_column_dictionary_enabled(unique(meta::COMMIT_SEQNO), false)
-            .set_column_dictionary_enabled(unique(meta::RECORD_KEY), false)
-            .build();
-        let arrow_options = ArrowWriterOptions::new()
-            .with_properties(properties)
-            .with_skip_arrow_metadata(true)
-            .with_parquet_schema(parquet_schema::descriptor(schema, &format!("{namespace}.{name}"))?);
         let sink = Sink { writer: storage.writer(path)?, bytes: 0 };
-        let mut arrow = ArrowWriter::try_new_with_options(sink, schema.clone().into(), arrow_options)
-            .map_err(|e| write_error(e, path))?;
-        arrow.append_key_value_metadata(pair(AVRO_SCHEMA_FOOTER, avro_text(schema, table)?));
-        arrow.append_key_value_metadata(pair(WRITER_MODEL.0, WRITER_MODEL.1.to_owned()));
         Ok(Self {
-            arrow,
+            arrow: arrow_writer(sink, schema, table, options)?,
             keys: KeySummary::new(expected_rows)?,
             path: path.to_owned(),
             row_group_bytes: usize::try_from(options.row_group_bytes).unwrap_or(usize::MAX),
@@ -146,6 +128,39 @@ impl BaseFileWriter {
     }
 }
 
+/// The rows as a Parquet file of their own, as a log block holds it.
+pub(crate) fn file_of(schema: &Schema, table: &str, options: &WriteOptions, rows: &[RecordBatch]) -> Result<Vec<u8>> {
+    let mut writer = arrow_writer(Vec::new(), schema, table, options)?;
+    rows.iter().try_for_each(|rows| writer.write(rows)).map_err(refused)?;
+    writer.into_inner().map_err(refused)
+}
+
+fn arrow_writer<W: io::Write + Send>(
+    sink: W,
+    schema: &Schema,
+    table: &str,
+    options: &WriteOptions,
+) -> Result<ArrowWriter<W>> {
+    let (name, namespace) = record_name(table);
+    let unique = |name: &str| ColumnPath::from(name);
+    let properties = WriterProperties::builder()
+        .set_compression(options.compression()?)
+        .set_created_by(concat!("hudini version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_data_page_size_limit(usize::try_from(options.page_bytes).unwrap_or(usize::MAX))
+        // Every value differs: a dictionary would be built and thrown away.
+        .set_column_dictionary_enabled(unique(meta::COMMIT_SEQNO), false)
+        .set_column_dictionary_enabled(unique(meta::RECORD_KEY), false)
+        .build();
+    let arrow_options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true)
+        .with_parquet_schema(parquet_schema::descriptor(schema, &format!("{namespace}.{name}"))?);
+    let mut arrow = ArrowWriter::try_new_with_options(sink, schema.clone().into(), arrow_options).map_err(refused)?;
+    arrow.append_key_value_metadata(pair(AVRO_SCHEMA_FOOTER, avro_text(schema, table)?));
+    arrow.append_key_value_metadata(pair(WRITER_MODEL.0, WRITER_MODEL.1.to_owned()));
+    Ok(arrow)
+}
+
 fn pair(key: &str, value: String) -> KeyValue {
     KeyValue::new(key.to_owned(), value)
 }
@@ -156,9 +171,13 @@ fn write_error(e: ParquetError, path: &str) -> Error {
             Ok(io) => return from_io(*io, path),
             Err(other) => return Error::storage("writing a base file failed").caused_by(other).at_path(path),
         },
-        ref other => Some(Error::internal(format!("Parquet refused to write: {other}"))),
+        other => Some(refused(other)),
     };
     external.unwrap_or_else(|| Error::internal("Parquet refused to write")).at_path(path)
+}
+
+fn refused(e: ParquetError) -> Error {
+    Error::internal(format!("Parquet refused to write: {e}"))
 }
 
 fn from_io(e: io::Error, path: &str) -> Error {

@@ -111,7 +111,7 @@ impl Lookup {
     }
 }
 
-pub(super) fn key_column() -> SchemaRef {
+pub(crate) fn key_column() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new(meta::RECORD_KEY, DataType::Utf8, true)]))
 }
 

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Buckets;
 
+pub(crate) use lookup::key_column;
 pub use lookup::{Keys, Lookup};
 pub(crate) use resolve::{refuse_buckets, resolve};
 pub(crate) use rivals::{NewKeys, check_new_keys};

@@ -4,4 +4,4 @@ mod read;
 mod write;
 
 pub(crate) use read::{Choice, LogFile, Part, Visitor};
-pub(crate) use write::{LogWriter, WrittenLog};
+pub(crate) use write::{LogOf, LogOptions, LogWriter, WrittenLog};

@@ -1,15 +1,38 @@
 //! One log file of one write: data blocks, then one block with all deletes.
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use hudini_format::avro::RowEncoder;
 use hudini_format::log::{BlockKind, DeleteRecord, HeaderKey, avro_block, delete, encode_block};
-use hudini_format::schema::Record;
+use hudini_format::positions::Positions;
+use hudini_format::schema::{Record, avro_text};
+use serde::{Deserialize, Serialize};
 
+use crate::base_file::{self, WriteOptions};
+use crate::options::{self, LogBlockFormat, Options};
 use crate::storage::{Put, Storage, Writer};
 use crate::{Error, Result};
 
 /// Content at which a data block is written out, Apache Hudi's default.
 const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
+
+/// How logs are written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LogOptions {
+    /// Rows as Parquet files, not as Avro records.
+    pub parquet: bool,
+    /// Records say which rows of the base file they are about.
+    pub positions: bool,
+}
+
+impl LogOptions {
+    pub(crate) fn of(given: &Options) -> Result<Self> {
+        Ok(Self {
+            parquet: given.get_or_default(&options::LOG_BLOCK_FORMAT)? == LogBlockFormat::Parquet,
+            positions: given.get_or_default(&options::WRITE_POSITIONS)?,
+        })
+    }
+}
 
 pub(crate) struct WrittenLog {
     pub rows: u64,
@@ -17,68 +40,155 @@ pub(crate) struct WrittenLog {
     pub bytes: u64,
 }
 
+/// What the blocks of a log file have in common.
+pub(crate) struct LogOf<'a> {
+    pub instant: &'a str,
+    pub table: &'a str,
+    /// Of the rows, with meta columns.
+    pub columns: &'a SchemaRef,
+    /// Of the base file that positions are about.
+    pub base_instant: &'a str,
+    /// How Parquet files are written, if the rows are to be in such.
+    pub parquet: Option<&'a WriteOptions>,
+}
+
 pub(crate) struct LogWriter<'a> {
     writer: Box<dyn Writer>,
     path: String,
-    instant: &'a str,
-    /// Avro text of the rows, with meta columns.
-    schema: &'a str,
-    record: Record,
-    /// Datums of the block being filled, and where each ends.
-    datums: Vec<u8>,
-    ends: Vec<usize>,
+    of: LogOf<'a>,
+    /// Avro text of the rows.
+    schema: String,
+    rows: Pending,
+    /// Of the rows that wait.
+    positions: Positions,
     written: WrittenLog,
 }
 
+/// Rows of the block being filled.
+enum Pending {
+    /// Datums, and where each ends.
+    Avro {
+        record: Box<Record>,
+        datums: Vec<u8>,
+        ends: Vec<usize>,
+    },
+    Parquet {
+        rows: Vec<RecordBatch>,
+        bytes: usize,
+    },
+}
+
+impl Pending {
+    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Avro { record, datums, ends } => {
+                let encoder = RowEncoder::new(record, batch)?;
+                for row in 0..batch.num_rows() {
+                    encoder.encode(row, datums)?;
+                    ends.push(datums.len());
+                }
+            }
+            Self::Parquet { rows, bytes } => {
+                *bytes += batch.get_array_memory_size();
+                rows.push(batch.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Avro { datums, .. } => datums.len(),
+            Self::Parquet { bytes, .. } => *bytes,
+        }
+    }
+
+    /// The content of a block with all rows; `None` without any.
+    fn take(&mut self, of: &LogOf<'_>) -> Result<Option<(BlockKind, Vec<u8>)>> {
+        match self {
+            Self::Avro { datums, ends, .. } => {
+                if ends.is_empty() {
+                    return Ok(None);
+                }
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                let rows = starts.zip(ends.iter()).filter_map(|(start, end)| datums.get(start..*end));
+                let content = avro_block::encode_records(rows)?;
+                datums.clear();
+                ends.clear();
+                Ok(Some((BlockKind::AvroData, content)))
+            }
+            Self::Parquet { rows, bytes } => {
+                let rows = std::mem::take(rows);
+                *bytes = 0;
+                let Some(options) = of.parquet.filter(|_| !rows.is_empty()) else { return Ok(None) };
+                let content = base_file::file_of(of.columns, of.table, options, &rows)?;
+                Ok(Some((BlockKind::ParquetData, content)))
+            }
+        }
+    }
+}
+
 impl<'a> LogWriter<'a> {
-    pub(crate) fn new(storage: &dyn Storage, path: &str, instant: &'a str, schema: &'a str) -> Result<Self> {
+    pub(crate) fn new(storage: &dyn Storage, path: &str, of: LogOf<'a>) -> Result<Self> {
+        let schema = avro_text(of.columns, of.table)?;
+        let rows = match of.parquet {
+            Some(_) => Pending::Parquet { rows: Vec::new(), bytes: 0 },
+            None => {
+                let record = Box::new(Record::parse(&schema)?);
+                Pending::Avro { record, datums: Vec::new(), ends: Vec::new() }
+            }
+        };
         Ok(Self {
             writer: storage.writer(path)?,
             path: path.to_owned(),
-            instant,
+            of,
             schema,
-            record: Record::parse(schema)?,
-            datums: Vec::new(),
-            ends: Vec::new(),
+            rows,
+            positions: Positions::new(),
             written: WrittenLog { rows: 0, deletes: 0, bytes: 0 },
         })
     }
 
-    pub(crate) fn write_rows(&mut self, rows: &RecordBatch) -> Result<()> {
-        let encoder = RowEncoder::new(&self.record, rows)?;
-        for row in 0..rows.num_rows() {
-            encoder.encode(row, &mut self.datums)?;
-            self.ends.push(self.datums.len());
-        }
+    /// Positions are those of all rows, ascending over all calls, or of none.
+    pub(crate) fn write_rows(&mut self, rows: &RecordBatch, positions: &[u64]) -> Result<()> {
+        self.rows.push(rows)?;
+        self.add_positions(positions);
         self.written.rows += rows.num_rows() as u64;
-        if self.datums.len() >= MAX_BLOCK_BYTES { self.flush_rows() } else { Ok(()) }
+        if self.rows.bytes() >= MAX_BLOCK_BYTES { self.flush_rows() } else { Ok(()) }
+    }
+
+    fn add_positions(&mut self, positions: &[u64]) {
+        for position in positions {
+            self.positions.insert(*position);
+        }
     }
 
     fn flush_rows(&mut self) -> Result<()> {
-        if self.ends.is_empty() {
-            return Ok(());
+        match self.rows.take(&self.of)? {
+            Some((kind, content)) => self.put_block(kind, &content),
+            None => Ok(()),
         }
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let datums = starts.zip(&self.ends).filter_map(|(start, end)| self.datums.get(start..*end));
-        let content = avro_block::encode_records(datums)?;
-        self.put_block(BlockKind::AvroData, &content)?;
-        self.datums.clear();
-        self.ends.clear();
-        Ok(())
     }
 
-    /// Deletes stand behind the rows, so that a key in both ends deleted.
-    pub(crate) fn write_deletes(&mut self, deletes: &[DeleteRecord]) -> Result<()> {
+    /// Deletes stand behind the rows, so that a key in both ends deleted. Positions as those of rows.
+    pub(crate) fn write_deletes(&mut self, deletes: &[DeleteRecord], positions: &[u64]) -> Result<()> {
         self.flush_rows()?;
         if deletes.is_empty() {
             return Ok(());
         }
         self.written.deletes += deletes.len() as u64;
+        self.add_positions(positions);
         self.put_block(BlockKind::Delete, &delete::encode(deletes)?)
     }
 
     fn put_block(&mut self, kind: BlockKind, content: &[u8]) -> Result<()> {
-        let headers = [(HeaderKey::InstantTime, self.instant), (HeaderKey::Schema, self.schema)];
+        let positions = std::mem::take(&mut self.positions);
+        let mut headers = vec![(HeaderKey::InstantTime, self.of.instant), (HeaderKey::Schema, &self.schema)];
+        let text = positions.to_header();
+        if !positions.is_empty() {
+            headers.push((HeaderKey::RecordPositions, &text));
+            headers.push((HeaderKey::BaseFileInstantTimeOfRecordPositions, self.of.base_instant));
+        }
         let block = encode_block(kind, &headers, content)?;
         self.writer.write(&block).map_err(|e| e.at_path(&self.path))?;
         self.written.bytes += block.len() as u64;

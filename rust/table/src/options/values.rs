@@ -234,8 +234,10 @@ words! {
     LogBlockFormat {
         /// Avro records.
         Avro = "avro",
+        /// A Parquet file in each block.
+        Parquet = "parquet",
     }
-    not_done: ["parquet", "hfile", "lance"]
+    not_done: ["hfile", "lance"]
 }
 
 words! {

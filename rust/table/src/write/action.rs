@@ -22,6 +22,7 @@ use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart, Stake};
 use crate::config::TableConfig;
 use crate::index::{self, Index, Lookup};
+use crate::log_file::LogOptions;
 use crate::merge::MergeRule;
 use crate::metadata::MetadataTable;
 use crate::metadata::keep::{self, RangesByFile};
@@ -253,6 +254,7 @@ impl Action {
             rule: self.rule()?,
             locator: self.locator.clone(),
             options: WriteOptions::of(&self.request.options)?,
+            logs: LogOptions::of(&self.request.options)?,
             expected_rows: rows,
             indexed: self.indexed.clone(),
         })

@@ -11,6 +11,7 @@ mod located;
 mod once;
 mod output;
 mod place;
+mod positions;
 mod rechunk;
 mod recorded;
 mod replace;

@@ -15,14 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use super::locate::Locator;
 use super::output::{self, Output, count};
+use super::positions::{RowsOfKeys, sorted};
 use super::rechunk::Rechunk;
 use super::rows::{self, Stamp, with_column, with_sequence_numbers};
 use crate::base_file::{self, WriteOptions, WrittenFile};
 use crate::bytes_form::BytesForm;
 use crate::concurrency::MarkerKind;
 use crate::context::Context;
-use crate::index::Index;
-use crate::log_file::{LogWriter, WrittenLog};
+use crate::index::{self, Index};
+use crate::log_file::{LogOf, LogOptions, LogWriter, WrittenLog};
 use crate::merge::{self, Batches, Deltas, MergeCounts, MergeRule, Merged, SliceMerge};
 use crate::metadata::ranges::{ColumnRange, Ranges};
 use crate::options::Operation;
@@ -63,6 +64,7 @@ pub struct Task {
     pub(super) rule: MergeRule,
     pub(super) locator: Locator,
     pub(super) options: WriteOptions,
+    pub(super) logs: LogOptions,
     pub(super) expected_rows: u64,
     /// Columns of whose values the table keeps statistics.
     pub(super) indexed: Vec<String>,
@@ -112,6 +114,14 @@ impl Task {
     fn operation(&self) -> Result<Operation> {
         Operation::parse(&self.operation).map_err(|_| Error::option(format!("the operation '{}'", self.operation)))
     }
+}
+
+/// Rows and deletes of a log, with the rows of the base file that they are about, if all have one.
+struct Logged {
+    picks: Vec<(usize, usize)>,
+    picked: Vec<u64>,
+    deletes: Vec<DeleteRecord>,
+    deleted: Vec<u64>,
 }
 
 /// What a task tells of its file.
@@ -303,31 +313,53 @@ impl Run<'_> {
         let task = self.task;
         let output = self.output();
         output.prepare_file(name, MarkerKind::Create)?;
-        let picks = changes.rows();
+        let Logged { picks, picked, deletes, deleted } = self.logged(changes)?;
         let sources: Vec<&RecordBatch> = changes.batches().iter().collect();
+        let columns = self.file_schema();
+        let path = in_partition(&task.partition, name);
+        let base = task.slice.as_ref().map(|slice| slice.base_instant.as_str());
+        let log = LogOf {
+            instant: &task.instant,
+            table: &task.table,
+            columns: &columns,
+            base_instant: base.unwrap_or_default(),
+            parquet: task.logs.parquet.then_some(&task.options),
+        };
+        let mut log = LogWriter::new(self.storage.as_ref(), &path, log)?;
+        let mut ranges = Ranges::new(&columns, &task.indexed)?;
         let mut row = 1;
-        let batches = picks.chunks(BATCH_ROWS).map(|picks| {
+        // Without positions there are as many chunks of none.
+        let positions = picked.chunks(BATCH_ROWS).chain(std::iter::repeat(&[][..]));
+        for (picks, positions) in picks.chunks(BATCH_ROWS).zip(positions) {
             let rows = interleave_record_batch(&sources, picks)?;
             let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, row)?;
             row += rows.num_rows() as u64;
-            with_column(&rows, meta::COMMIT_SEQNO, numbers)
-        });
-        let deletes = changes.deletes().map(|delete| {
-            let (key, ordering) = delete?;
-            Ok(DeleteRecord { ordering, ..self.delete(key) })
-        });
-        let path = in_partition(&task.partition, name);
-        let schema = hudini_format::schema::avro_text(self.file_schema().as_ref(), &task.table)?;
-        let mut log = LogWriter::new(self.storage.as_ref(), &path, &task.instant, &schema)?;
-        let mut ranges = Ranges::new(&self.file_schema(), &task.indexed)?;
-        for batch in batches {
-            let batch = batch?;
-            ranges.add(&batch)?;
-            log.write_rows(&batch)?;
+            let rows = with_column(&rows, meta::COMMIT_SEQNO, numbers)?;
+            ranges.add(&rows)?;
+            log.write_rows(&rows, positions)?;
         }
-        log.write_deletes(&deletes.collect::<Result<Vec<_>>>()?)?;
+        log.write_deletes(&deletes, &deleted)?;
         let written = log.finish(|| output.check_still_wanted())?;
         Ok((self.log_stat(name, &written), ranges.finish()))
+    }
+
+    /// What goes into the log, in its order.
+    fn logged(&self, changes: &Deltas) -> Result<Logged> {
+        let delete = |(key, ordering): (&str, OrderingValue)| DeleteRecord { ordering, ..self.delete(key) };
+        let deletes = changes.deletes().map(|deleted| Ok(delete(deleted?))).collect::<Result<Vec<_>>>()?;
+        let picks = changes.rows();
+        if !self.task.logs.positions || self.task.slice.as_ref().is_none_or(|slice| slice.base.is_none()) {
+            return Ok(Logged { picks, picked: Vec::new(), deletes, deleted: Vec::new() });
+        }
+        let columns = changes.batches().iter().map(merge::record_keys).collect::<Result<Vec<_>>>()?;
+        let keys_of_rows = || picks.iter().filter_map(|(batch, row)| columns.get(*batch).map(|keys| keys.value(*row)));
+        let keys_of_deletes = || deletes.iter().filter_map(|delete| delete.key.as_deref());
+        let keys = self.base_rows(&index::key_column())?;
+        let found = RowsOfKeys::find(keys_of_rows().chain(keys_of_deletes()), keys)?;
+        let (rows_of_picks, rows_of_deletes) = (found.of(keys_of_rows()), found.of(keys_of_deletes()));
+        let (picks, picked) = sorted(picks, rows_of_picks);
+        let (deletes, deleted) = sorted(deletes, rows_of_deletes);
+        Ok(Logged { picks, picked, deletes, deleted })
     }
 
     fn base_stat(&self, name: &str, written: &WrittenFile, counts: MergeCounts) -> WriteStat {
