@@ -11,7 +11,7 @@ use hudini_format::instant::Action;
 
 use super::deltacommit::files_of;
 use crate::Result;
-use crate::config::TableConfig;
+use crate::config::{TableConfig, clear_metadata_table};
 use crate::metadata::{FOLDER, partitions};
 use crate::site::Site;
 use crate::storage::folder::Folder;
@@ -31,6 +31,10 @@ pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim
         return Ok(());
     }
     let commit = found.find(victim);
+    if commit.is_some_and(|commit| is_folded(&found, commit)) {
+        // What it told is in base files, and cannot be told from the rest: the table is made anew by the next write.
+        return clear_metadata_table(site.store(), site.context);
+    }
     if commit.is_none() && rollback.is_none() {
         return Ok(());
     }
@@ -54,6 +58,13 @@ pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim
         timeline::complete(folder, &own, time, &completed, Action::Rollback, &body)?;
     }
     Ok(())
+}
+
+/// Whether a compaction that was planned behind that commit has completed. Apache Hudi plans one that shall leave out a
+/// commit whose action is pending right before it.
+fn is_folded(own: &Timeline, commit: &Instant) -> bool {
+    let mut compactions = own.completed().filter(|i| i.action == Action::Commit);
+    commit.is_completed() && compactions.any(|i| i.requested > commit.requested && i.completed > commit.completed)
 }
 
 fn instant(victim: &str) -> InstantInfo {
