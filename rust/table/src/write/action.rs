@@ -9,13 +9,14 @@ use hudini_format::schema::{self, meta};
 
 use super::begin;
 use super::locate::Locator;
-use super::once;
+use super::once::{self, Back};
 use super::place::{self, GroupProfile, PlacedTask};
 use super::replace::{self, Replaced};
 use super::request::{self, CommitResult, IDEMPOTENCY_KEY, SchemaMode, WriteRequest};
 use super::rows::{self, Intake};
-use super::sizes::{Sizes, Spread};
+use super::sizes::Sizes;
 use super::task::{FileKind, Status, Task};
+use super::workers::NewSlots;
 use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart, Stake};
 use crate::config::TableConfig;
@@ -26,7 +27,7 @@ use crate::options::{self, Operation, Options};
 use crate::service;
 use crate::site::Site;
 use crate::storage::{LockGuard, Storage};
-use crate::table::Table;
+use crate::table::{Location, Table};
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
@@ -53,8 +54,7 @@ pub struct Action {
     sizes: Option<Sizes>,
     /// The file groups of partitions that were asked for.
     live: BTreeMap<String, Vec<FileSlice>>,
-    /// The slots of new keys, by partition.
-    spread: BTreeMap<String, Spread>,
+    new_slots: NewSlots,
     /// File groups by partition and file id.
     placed: Option<BTreeSet<(String, String)>>,
     stake: Stake,
@@ -133,7 +133,7 @@ impl Action {
             indexed,
             sizes,
             live: BTreeMap::new(),
-            spread: BTreeMap::new(),
+            new_slots: NewSlots::default(),
             placed: None,
             stake: Stake::default(),
             replaced: None,
@@ -151,21 +151,16 @@ impl Action {
         &self.locator
     }
 
-    /// The same for workers that see one batch at a time.
-    pub fn locator_for_workers(&self) -> Result<&Locator> {
-        match self.locator.index() {
-            Index::Buckets(_) => Ok(&self.locator),
-            Index::Files { .. } => Err(Error::unsupported("distributed writes to a table without buckets")
-                .with_hint("write on this machine: hudini.open(path).upsert(data)")),
-        }
-    }
-
     pub(super) fn config(&self) -> &TableConfig {
         &self.config
     }
 
     fn site(&self) -> Site<'_> {
         self.table.site(&self.request.options)
+    }
+
+    pub(super) fn location(&self) -> &Location {
+        &self.table.location
     }
 
     pub(super) fn storage(&self) -> &dyn Storage {
@@ -245,6 +240,13 @@ impl Action {
         })
     }
 
+    /// What a write under the same idempotency key did that was committed between the first look and the state that this
+    /// one was begun from.
+    pub fn done_before(&self) -> Result<Option<CommitResult>> {
+        let Some(key) = &self.request.idempotency_key else { return Ok(None) };
+        once::find(&self.table, self.request.operation, key, Back::ToTheArchived)
+    }
+
     /// The partitions that the caller named.
     pub(super) fn partitions(&self) -> &[String] {
         &self.request.partitions
@@ -255,7 +257,7 @@ impl Action {
     }
 
     /// Whether keys have to be looked up before their rows can be placed.
-    pub(super) fn looks_up(&self) -> bool {
+    pub fn looks_up(&self) -> bool {
         matches!(self.locator.index(), Index::Files { .. })
             && matches!(self.request.operation, Operation::Upsert | Operation::Delete)
     }
@@ -315,14 +317,14 @@ impl Action {
             replace::claim(&mut self.stake, self.request.operation, &replaced);
             self.replaced = Some(replaced);
         }
-        self.spread = placement.spread;
+        self.new_slots = placement.new_slots;
         self.placed = Some(placement.tasks.iter().map(|t| (t.partition.clone(), t.task.file_id.clone())).collect());
         Ok(placement.tasks)
     }
 
-    /// The slot of a key that no file group has, once the write was placed.
-    pub(super) fn slot_of_new(&self, partition: &str, key: &str) -> Option<i32> {
-        self.spread.get(partition)?.slot(key)
+    /// The slots of keys that no file group has, once the write was placed.
+    pub fn new_slots(&self) -> &NewSlots {
+        &self.new_slots
     }
 
     /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
