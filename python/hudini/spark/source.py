@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 PATH = "path"
+# Spark's catalog says it, among the options, of a table that is being created.
+PROVIDER = "provider"
 AS_OF = "as.of.instant"
 QUERY_TYPE = "hoodie.datasource.query.type"
 BEGIN = "hoodie.datasource.read.begin.instanttime"
@@ -86,6 +88,11 @@ class DefaultSource(DataSource):
 
     def scan(self) -> hudini.Scan:
         """The scan that the options ask for, pinned now."""
+        if PROVIDER in self._given:
+            raise UnsupportedFeature(
+                "CREATE TABLE … USING hudini: Spark tells no later query where such a table is",
+                hint='spark.read.format("hudini").load(path).createOrReplaceTempView(name) gives it a name',
+            )
         rest = dict(self._given)
         path = rest.pop(PATH, None)
         if not path:
