@@ -90,6 +90,9 @@ def test_keys_that_sparks_tasks_look_up_are_found_by_apache_and_back(
     engine.delete(gone)
     model.delete(row["id"] for row in gone)
     holds(model, engine, apache)
+    if layout.table_type == "mor":
+        # Before that a late row would bring back what a log deletes.
+        apache.compact()
     step(apache.upsert, mixed_batch(rows, start=80), model)
     step(engine.upsert, mixed_batch(rows, start=100), model)
     holds(model, local, apache)
