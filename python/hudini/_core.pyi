@@ -151,8 +151,13 @@ class Table:
         options: dict[str, str],
         metadata: dict[str, str],
         seed: int | None,
+        schema_mode: str,
+        idempotency_key: str | None,
     ) -> Action:
         """Begins one commit whose tasks another engine runs."""
+
+    def committed(self, operation: str, idempotency_key: str) -> dict[str, Any] | None:
+        """What a write under that key did, if there was one, with the fields of `hudini.CommitResult`."""
 
     def compact(self, schedule: bool, execute: bool, filter: str | None, options: dict[str, str]) -> dict[str, Any]:
         """Compacts with this process's threads. The dict holds the fields of `hudini.CommitResult`."""
@@ -219,6 +224,9 @@ class Scan:
 
     def count(self, listener: _Listener | None) -> int: ...
     def splits(self, target_bytes: int | None) -> list[bytes]: ...
+    def plain(self) -> tuple[list[str], list[bytes]]:
+        """Local Parquet files that any reader reads as this scan would, and splits of the rest."""
+
     def explain(self) -> dict[str, Any]: ...
     def run(self, listener: _Listener | None) -> dict[str, Any]:
         """Reads all rows: rows, bytes, seconds, log_blocks, log_blocks_by_kind, corrupt_log_blocks,
@@ -242,11 +250,28 @@ class Action:
     def conflict_retries(self) -> int:
         """How often a write like this one may start anew after a conflict."""
 
+    @property
+    def adds_keys(self) -> bool:
+        """Whether `locate` adds the keys too: the table has no buckets, and new keys have to be settled."""
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether keys have to be looked up before `place`."""
+
+    def done_before(self) -> dict[str, Any] | None:
+        """What was committed under the same idempotency key just before this write began."""
+
     def locator(self) -> bytes:
         """What `locate` needs on a worker."""
 
-    def place(self, profile: list[tuple[str, int, int]]) -> list[tuple[str, int, bytes]]:
-        """(partition, slot, rows) of all rows → (partition, slot, task)."""
+    def lookups(self, partitions: list[str]) -> list[list[tuple[str, int, bytes]]]:
+        """Rounds of (partition, slot, task for `look_up`); a key that one found is not looked for in the next."""
+
+    def place(self, profile: list[tuple[str, int, int]]) -> list[tuple[str, int, int, bytes]]:
+        """(partition, slot, rows) of all rows → (partition, slot, expected rows, task)."""
+
+    def new_slots(self) -> bytes:
+        """What `settle` needs on a worker, after `place`."""
 
     def commit(self, statuses: list[bytes]) -> dict[str, Any]:
         """Makes the commit visible. The dict holds the fields of `hudini.CommitResult`."""
@@ -274,7 +299,14 @@ def run_compaction_task(task: bytes) -> bytes:
     """Folds base file and logs of one file group into a new base file; returns its status."""
 
 def locate(locator: bytes, data: _HasStream) -> Stream:
-    """The rows with two columns behind them: `_hudini_partition` (utf8) and `_hudini_slot` (int32), both not null."""
+    """The rows with columns behind them, all not null: `_hudini_partition` (utf8), `_hudini_slot` (int32) and where
+    there are no buckets `_hudini_key` (utf8)."""
+
+def look_up(task: bytes, data: _HasStream) -> Stream:
+    """Of a column `_hudini_key`, the keys that a file group has."""
+
+def settle(new_slots: bytes, data: _HasStream) -> Stream:
+    """Located rows with the slots of tasks and without their keys; those that nobody writes are left out."""
 
 def run_task(task: bytes, data: _HasStream) -> bytes:
     """Writes the rows of one (partition, slot), with or without the two columns, into one file; returns its status."""

@@ -45,6 +45,9 @@ class OnSpark:
     def upsert(self, rows: Iterable[Row]) -> None:
         hs.upsert(self._frame(rows), self._path, options=self._options)
 
+    def delete(self, rows: Iterable[Row]) -> None:
+        hs.delete(self._frame(rows), self._path, options=self._options)
+
     def read(self) -> pa.Table:
         return hs.read(self._spark, self._path).toArrow()
 

@@ -218,3 +218,21 @@ def test_filters_stay_with_spark() -> None:
     # Spark refuses a reader that offers to take filters unless a configuration says so.
     defined: dict[str, Any] = vars(SplitReader)
     assert "pushFilters" not in defined
+
+
+def test_two_filters_on_one_frame(spark: SparkSession, table: hudini.Table) -> None:
+    """A source that takes filters loses rows here: the second query goes by the first one's."""
+    frame = load(spark, table)
+    counts = {city: frame.filter(f"city = '{city}'").count() for city in ("sf", "ny")}
+    assert counts == {city: table.read(filter=f"city = '{city}'").count() for city in ("sf", "ny")}
+    assert frame.count() == 250
+
+
+def test_a_table_of_the_catalog_is_refused_when_it_is_made(spark: SparkSession, table: hudini.Table) -> None:
+    """Queries get none of its options, its path neither. Without a path Spark asks as it does in queries."""
+    try:
+        for where, what in ((f"LOCATION '{table.path}'", "createOrReplaceTempView"), ("", "path is missing|TempView")):
+            with pytest.raises(Exception, match=what):
+                spark.sql(f"CREATE TABLE hudini_trips USING hudini {where}")
+    finally:
+        spark.sql("DROP TABLE IF EXISTS hudini_trips")

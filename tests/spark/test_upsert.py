@@ -257,13 +257,6 @@ def test_a_column_with_one_of_our_names_is_refused(spark: SparkSession, tmp_path
         hs.upsert(frame, str(tmp_path / "t"), job)
 
 
-def test_an_argument_that_is_not_there_yet(spark: SparkSession, tmp_path: Path, job: dict[str, str]) -> None:
-    frame = frame_of(spark, Rows(seed=1).batch(range(3), ts=1))
-    with pytest.raises(hudini.UnsupportedFeature, match="idempotency_key="):
-        hs.upsert(frame, str(tmp_path / "t"), job, idempotency_key="k")
-    assert not hudini.is_table(tmp_path / "t")
-
-
 def test_a_table_that_is_not_there_cannot_lose_rows(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(hudini.TableNotFound):
         hs.delete(frame_of(spark, Rows(seed=1).batch(range(3), ts=1)), str(tmp_path / "t"))

@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING
 
 try:
     from hudini.spark.compaction import compact
-    from hudini.spark.frames import changes, incremental, read
-    from hudini.spark.upsert import bulk_insert, delete, insert, upsert
+    from hudini.spark.reading import changes, incremental, read
+    from hudini.spark.services import clean
+    from hudini.spark.streams import stream_upsert
+    from hudini.spark.writing import (
+        bulk_insert,
+        delete,
+        delete_partitions,
+        insert,
+        insert_overwrite,
+        overwrite_table,
+        upsert,
+    )
 except ModuleNotFoundError as error:
     message = f"hudini.spark needs the package {error.name}, which is not installed: pip install 'hudini[spark]'"
     raise ModuleNotFoundError(message, name=error.name) from error
@@ -23,7 +33,22 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["bulk_insert", "changes", "compact", "delete", "incremental", "insert", "read", "register", "upsert"]
+__all__ = [
+    "bulk_insert",
+    "changes",
+    "clean",
+    "compact",
+    "delete",
+    "delete_partitions",
+    "incremental",
+    "insert",
+    "insert_overwrite",
+    "overwrite_table",
+    "read",
+    "register",
+    "stream_upsert",
+    "upsert",
+]
 
 
 def register(spark: SparkSession, alias: str = "hudini") -> None:

@@ -1,22 +1,18 @@
-"""Tables as DataFrames, and the DataFrame shapes that the distributed write goes through."""
+"""The DataFrame shapes that the distributed write goes through."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
 
 from hudini import _core
-from hudini._arguments import completion_text, instant_text, name_list, options_text
-from hudini._filters import filter_text
 from hudini.errors import HudiniError, SchemaMismatch
 from hudini.spark.batches import arrow_schema, conform
-from hudini.spark.source import AS_OF, BEGIN, COLUMNS, END, FILTER, IMAGES, INCREMENTAL_FORMAT, META, QUERY_TYPE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,86 +20,25 @@ if TYPE_CHECKING:
 PARTITION = "_hudini_partition"
 SLOT = "_hudini_slot"
 SEQUENCE = "_hudini_sequence"
-_CARRIED = (PARTITION, SLOT, SEQUENCE)
+KEY = "_hudini_key"
+CARRIED = (PARTITION, SLOT, SEQUENCE, KEY)
 
 Batches = Iterator[pa.RecordBatch]
-Tasks = dict[tuple[str, int], bytes]
+Place = tuple[str, int]
+Tasks = dict[Place, bytes]
+Placed = Mapping[Place, bytes | None]
+"""`None`: there is nothing to do for the rows of that place."""
+Done = tuple[str, int, int, bytes]
+"""Partition, slot, rows, status."""
 
 
-def read(
-    spark: SparkSession,
-    path: str,
-    *,
-    columns: Sequence[str] | None = None,
-    filter: str | Sequence[Any] | None = None,
-    as_of: Any = None,
-    mode: str = "snapshot",
-    meta: bool = True,
-    options: Mapping[str, Any] | None = None,
-) -> DataFrame:
-    """The table's rows as a DataFrame, pinned to one snapshot; only `columns` are read from the files.
-
-    `filter` is that of `Table.read`: unlike `DataFrame.filter`, it leaves out partitions, files and row groups.
-    """
-    given = options_text(options) | {QUERY_TYPE: mode, META: "true" if meta else "false"}
-    if columns is not None:
-        given[COLUMNS] = json.dumps(name_list(columns, "columns"))
-    where = filter_text(filter)
-    if where is not None:
-        given[FILTER] = where
-    when = instant_text(as_of)
-    if when is not None:
-        given[AS_OF] = when
-    return spark.read.format("hudini").options(**given).load(path)
-
-
-def incremental(
-    spark: SparkSession,
-    path: str,
-    start: Any = None,
-    end: Any = None,
-    *,
-    columns: Sequence[str] | None = None,
-    filter: str | Sequence[Any] | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> DataFrame:
-    """The rows that were written after `start` and up to `end`, as `Table.incremental` has them, as a DataFrame."""
-    given = options_text(options) | _range(start, end)
-    where = filter_text(filter)
-    if where is not None:
-        given[FILTER] = where
-    if columns is not None:
-        given[COLUMNS] = json.dumps(name_list(columns, "columns"))
-    return spark.read.format("hudini").options(**given).load(path)
-
-
-def changes(
-    spark: SparkSession,
-    path: str,
-    start: Any = None,
-    end: Any = None,
-    *,
-    images: str = "struct",
-    options: Mapping[str, Any] | None = None,
-) -> DataFrame:
-    """What happened to rows after `start` and up to `end`, as `Table.changes` has it, as a DataFrame."""
-    given = options_text(options) | _range(start, end) | {INCREMENTAL_FORMAT: "cdc", IMAGES: images}
-    return spark.read.format("hudini").options(**given).load(path)
-
-
-def _range(start: Any, end: Any) -> dict[str, str]:
-    until = completion_text(end)
-    given = {QUERY_TYPE: "incremental", BEGIN: completion_text(start) or "earliest"}
-    return given if until is None else given | {END: until}
-
-
-def located(df: DataFrame, locator: bytes) -> DataFrame:
-    """`df` with three columns behind it: where each row goes, and its place in the input.
+def located(df: DataFrame, locator: bytes, *, with_keys: bool) -> DataFrame:
+    """`df` with columns behind it: where each row goes, its place in the input, and perhaps its key.
 
     Spark hands a group's rows over in any order. Of two rows with one key and one ordering value the later one wins, so
     each row carries its place: the number of its Spark partition above, its number within it below.
     """
-    taken = [name for name in df.columns if name in _CARRIED]
+    taken = [name for name in df.columns if name in CARRIED]
     if taken:
         raise SchemaMismatch(f"the DataFrame has a column {taken[0]}, a name that hudini uses itself")
     carried = [
@@ -111,8 +46,46 @@ def located(df: DataFrame, locator: bytes) -> DataFrame:
         st.StructField(SLOT, st.IntegerType(), False),
         st.StructField(SEQUENCE, st.LongType(), False),
     ]
+    if with_keys:
+        carried.append(st.StructField(KEY, st.StringType(), False))
     schema = st.StructType(df.schema.fields + carried)
-    return df.mapInArrow(_locate(locator, arrow_schema(df.schema), _text_type(df.sparkSession)), schema)
+    names = [field.name for field in carried]
+    return df.mapInArrow(_locate(locator, arrow_schema(df.schema), names, _text_type(df.sparkSession)), schema)
+
+
+def look_up(keys: DataFrame, tasks: Tasks) -> DataFrame:
+    """Partition, slot and key of those keys that the file groups have, a key once for each group that has it.
+
+    Every file group is asked for all keys of its partition, which stream by.
+    """
+    from pyspark.sql.functions import broadcast
+
+    spark = keys.sparkSession
+    groups = spark.createDataFrame(list(tasks), f"{PARTITION} string not null, {SLOT} int not null")
+    asked = keys.join(broadcast(groups), PARTITION).select(PARTITION, SLOT, KEY)
+    grouped = asked.repartition(_width(spark, tasks), PARTITION, SLOT).sortWithinPartitions(PARTITION, SLOT)
+    return grouped.mapInArrow(_look_up(tasks, _text_type(spark)), asked.schema)
+
+
+def at_home(rows: DataFrame, homes: DataFrame) -> DataFrame:
+    """Located rows with the slots that have their keys, once for each; the others stay as they are."""
+    from pyspark.sql.functions import coalesce
+
+    found = "_hudini_found"
+    names = rows.columns
+    joined = rows.join(homes.withColumnRenamed(SLOT, found), [PARTITION, KEY], "left")
+    return joined.withColumn(SLOT, coalesce(found, SLOT)).select(*names)
+
+
+def settled(rows: DataFrame, new_slots: bytes) -> DataFrame:
+    """Located rows with the slots of tasks, without their keys."""
+    schema = st.StructType([field for field in rows.schema.fields if field.name != KEY])
+    return rows.mapInArrow(_settle(new_slots), schema)
+
+
+def partitions(rows: DataFrame) -> list[str]:
+    """The partitions that rows go to."""
+    return sorted(row[0] for row in rows.select(PARTITION).distinct().collect())
 
 
 def profile(rows: DataFrame) -> list[tuple[str, int, int]]:
@@ -121,31 +94,64 @@ def profile(rows: DataFrame) -> list[tuple[str, int, int]]:
     return sorted((row[0], row[1], row[2]) for row in counted)
 
 
-def run(rows: DataFrame, tasks: Tasks) -> list[tuple[str, int, int, bytes]]:
-    """Runs each task on its rows: (partition, slot, rows, status).
+def run(rows: DataFrame, tasks: Placed) -> list[Done]:
+    """Runs each task on its rows. A task without rows is not run.
 
     A sorted partition is walked once and cut where the group changes, so a group streams through its task in input
     order and no group has to fit into memory: Spark's sort spills.
     """
-    schema = arrow_schema(st.StructType([field for field in rows.schema.fields if field.name not in _CARRIED]))
-    ordered = rows.repartition(PARTITION, SLOT).sortWithinPartitions(PARTITION, SLOT, SEQUENCE)
-    text = _text_type(rows.sparkSession)
-    result = ordered.mapInArrow(_run(tasks, schema, text), "partition string, slot int, rows long, status binary")
+    spark = rows.sparkSession
+    schema = data_schema(rows)
+    grouped = rows.repartition(_width(spark, tasks), PARTITION, SLOT)
+    ordered = grouped.sortWithinPartitions(PARTITION, SLOT, SEQUENCE)
+    result = ordered.mapInArrow(_run(tasks, schema, _text_type(spark)), _DONE)
     return [(row[0], row[1], row[2], bytes(row[3])) for row in result.collect()]
+
+
+_DONE = "partition string, slot int, rows long, status binary"
+
+
+def data_schema(rows: DataFrame) -> pa.Schema:
+    """What tasks get of located rows."""
+    return arrow_schema(st.StructType([field for field in rows.schema.fields if field.name not in CARRIED]))
+
+
+def run_without_rows(spark: SparkSession, tasks: list[bytes], schema: pa.Schema) -> list[bytes]:
+    """Runs each task on no rows at all: their statuses."""
+    return _run_each(spark, tasks, _Idle(schema))
 
 
 def run_compaction(spark: SparkSession, tasks: list[bytes]) -> list[bytes]:
     """Runs each task once, as far as may be in Spark partitions of their own: their statuses."""
+    return _run_each(spark, tasks, _core.run_compaction_task)
+
+
+class _Idle:
+    """Runs a task of a write without any rows."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def __call__(self, task: bytes) -> bytes:
+        return _core.run_task(task, pa.RecordBatchReader.from_batches(self._schema, []))
+
+
+def _run_each(spark: SparkSession, tasks: list[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+    def run_tasks(batches: Batches) -> Batches:
+        for batch in batches:
+            for task in batch.column(0):
+                status = pa.array([work(task.as_py())], batch.schema.field(0).type)
+                yield pa.RecordBatch.from_arrays([status], names=["status"])
+
     rows = spark.createDataFrame([(n, bytearray(task)) for n, task in enumerate(tasks)], "number int, task binary")
     spread = rows.repartitionByRange(max(len(tasks), 1), "number").select("task")
-    return [bytes(row[0]) for row in spread.mapInArrow(_run_compaction, "status binary").collect()]
+    return [bytes(row[0]) for row in spread.mapInArrow(run_tasks, "status binary").collect()]
 
 
-def _run_compaction(batches: Batches) -> Batches:
-    for batch in batches:
-        for task in batch.column(0):
-            status = pa.array([_core.run_compaction_task(task.as_py())], batch.schema.field(0).type)
-            yield pa.RecordBatch.from_arrays([status], names=["status"])
+def _width(spark: SparkSession, tasks: Collection[Place]) -> int:
+    """Spark partitions for so many groups. Without a number Spark puts small ones together, and what is small to it may
+    be a change of large files."""
+    return max(1, min(len(tasks), int(spark.conf.get("spark.sql.shuffle.partitions", "200") or "200")))
 
 
 def _text_type(spark: SparkSession) -> pa.DataType:
@@ -153,7 +159,7 @@ def _text_type(spark: SparkSession) -> pa.DataType:
     return pa.large_string() if large else pa.string()
 
 
-def _locate(locator: bytes, schema: pa.Schema, text: pa.DataType) -> Callable[[Batches], Batches]:
+def _locate(locator: bytes, schema: pa.Schema, names: list[str], text: pa.DataType) -> Callable[[Batches], Batches]:
     def locate(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
@@ -163,28 +169,77 @@ def _locate(locator: bytes, schema: pa.Schema, text: pa.DataType) -> Callable[[B
             found = pa.RecordBatchReader.from_stream(_core.locate(locator, conform(batch, schema))).read_all()
             if found.num_rows != batch.num_rows:
                 raise HudiniError(f"{batch.num_rows} rows were to be located, {found.num_rows} came back")
-            carried = [
-                found.column(PARTITION).combine_chunks().cast(text),
-                found.column(SLOT).combine_chunks(),
-                pa.array(range(sequence, sequence + batch.num_rows), pa.int64()),
-            ]
+            numbers = pa.array(range(sequence, sequence + batch.num_rows), pa.int64())
             sequence += batch.num_rows
+            carried = [numbers if name == SEQUENCE else _as_text(found.column(name), text) for name in names]
             # Spark gets its own columns back untouched, in whatever zone and width it sent them.
-            fields = [*batch.schema, *(pa.field(n, c.type, False) for n, c in zip(_CARRIED, carried, strict=True))]
+            fields = [*batch.schema, *(pa.field(n, c.type, False) for n, c in zip(names, carried, strict=True))]
             yield pa.RecordBatch.from_arrays([*batch.columns, *carried], schema=pa.schema(fields))
 
     return locate
 
 
-def _run(tasks: Tasks, schema: pa.Schema, text: pa.DataType) -> Callable[[Batches], Batches]:
+def _as_text(column: pa.ChunkedArray, text: pa.DataType) -> pa.Array:
+    """One array of it, texts as Spark wants them."""
+    whole = column.combine_chunks()
+    return whole.cast(text) if pa.types.is_string(whole.type) else whole
+
+
+def _look_up(tasks: Tasks, text: pa.DataType) -> Callable[[Batches], Batches]:
+    keys_alone = pa.schema([pa.field(KEY, pa.string(), False)])
+    schema = pa.schema(
+        [pa.field(PARTITION, text, False), pa.field(SLOT, pa.int32(), False), pa.field(KEY, text, False)]
+    )
+
+    def look_up_groups(batches: Batches) -> Batches:
+        for (partition, slot), group in groupby(_pieces(batches), key=lambda piece: piece[0]):
+            keys = (conform(piece, keys_alone) for _, piece in group)
+            found = _core.look_up(tasks[partition, slot], pa.RecordBatchReader.from_batches(keys_alone, keys))
+            for batch in pa.RecordBatchReader.from_stream(found):
+                columns = [
+                    pa.array([partition] * batch.num_rows, text),
+                    pa.array([slot] * batch.num_rows, pa.int32()),
+                    batch.column(0).cast(text),
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return look_up_groups
+
+
+def _settle(new_slots: bytes) -> Callable[[Batches], Batches]:
+    def settle(batches: Batches) -> Batches:
+        for batch in batches:
+            # Rows that nobody writes are left out, so each carries its number.
+            asked = pa.RecordBatch.from_arrays(
+                [
+                    batch.column(PARTITION).cast(pa.string()),
+                    batch.column(SLOT),
+                    batch.column(KEY).cast(pa.string()),
+                    pa.array(range(batch.num_rows), pa.int64()),
+                ],
+                names=[PARTITION, SLOT, KEY, SEQUENCE],
+            )
+            found = pa.RecordBatchReader.from_stream(_core.settle(new_slots, asked)).read_all()
+            kept = batch if found.num_rows == batch.num_rows else batch.take(found.column(SEQUENCE).combine_chunks())
+            slots = found.column(SLOT).combine_chunks()
+            fields = [field for field in batch.schema if field.name != KEY]
+            columns = [slots if field.name == SLOT else kept.column(field.name) for field in fields]
+            yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    return settle
+
+
+def _run(tasks: Placed, schema: pa.Schema, text: pa.DataType) -> Callable[[Batches], Batches]:
     def run_tasks(batches: Batches) -> Batches:
         for (partition, slot), group in groupby(_pieces(batches), key=lambda piece: piece[0]):
-            task = tasks.get((partition, slot))
-            if task is None:
+            if (partition, slot) not in tasks:
                 raise HudiniError(
                     f"rows for partition {partition!r}, slot {slot} turned up after they had been counted elsewhere",
                     hint="Spark read its source twice and got different rows: write the DataFrame to files first",
                 )
+            task = tasks[partition, slot]
+            if task is None:
+                continue
             counted = _Counted(piece for _, piece in group)
             reader = pa.RecordBatchReader.from_batches(schema, (conform(piece, schema) for piece in counted))
             status = _core.run_task(task, reader)
@@ -212,7 +267,7 @@ class _Counted:
             yield batch
 
 
-def _pieces(batches: Batches) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
+def _pieces(batches: Batches) -> Iterator[tuple[Place, pa.RecordBatch]]:
     """Batches sorted by where their rows go, cut so that each piece goes to one place."""
     for batch in batches:
         count = batch.num_rows

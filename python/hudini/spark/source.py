@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 PATH = "path"
+# Spark's catalog says it, among the options, of a table that is being created.
+PROVIDER = "provider"
 AS_OF = "as.of.instant"
 QUERY_TYPE = "hoodie.datasource.query.type"
 BEGIN = "hoodie.datasource.read.begin.instanttime"
@@ -57,14 +59,14 @@ class DefaultSource(DataSource):
     def schema(self) -> StructType:
         from hudini.spark.batches import spark_schema
 
-        scan = self._scan()
+        scan = self.scan()
         self._pinned = [split.to_bytes() for split in scan.splits()]
         return spark_schema(scan.schema.to_arrow())
 
     def reader(self, schema: StructType) -> DataSourceReader:
         if self._pinned is None:
             # The caller declared a schema, so Spark did not ask for ours.
-            scan = self._scan()
+            scan = self.scan()
             unknown = sorted(set(schema.fieldNames()) - set(scan.schema.names))
             if unknown:
                 raise SchemaMismatch(f"the table has no column {', '.join(unknown)}", path=self._given.get(PATH))
@@ -75,16 +77,22 @@ class DefaultSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
         raise UnsupportedFeature(
             'writing through df.write.format("hudini") is not supported by this version of hudini',
-            hint="hudini.spark.upsert(df, path, options) and hudini.spark.bulk_insert(…) write a DataFrame",
+            hint="hudini.spark.upsert, insert, bulk_insert and overwrite_table (df, path, options) write a DataFrame",
         )
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
         raise UnsupportedFeature(
             'writing through df.writeStream.format("hudini") is not supported by this version of hudini',
-            hint="df.writeStream.foreachBatch(lambda batch, _: hudini.spark.upsert(batch, path)) writes a stream",
+            hint="df.writeStream.foreachBatch(hudini.spark.stream_upsert(path)) writes a stream",
         )
 
-    def _scan(self) -> hudini.Scan:
+    def scan(self) -> hudini.Scan:
+        """The scan that the options ask for, pinned now."""
+        if PROVIDER in self._given:
+            raise UnsupportedFeature(
+                "CREATE TABLE … USING hudini: Spark tells no later query where such a table is",
+                hint='spark.read.format("hudini").load(path).createOrReplaceTempView(name) gives it a name',
+            )
         rest = dict(self._given)
         path = rest.pop(PATH, None)
         if not path:
@@ -142,8 +150,13 @@ class SplitReader(DataSourceReader):
         # An empty list of partitions comes back from Spark as a single one: None, or since 4.2 with nothing in it.
         if partition is None or partition.value is None:
             return
-        from hudini.spark.batches import arrow_schema, conform
+        yield from rows_of(partition.value, self._schema)
 
-        schema = arrow_schema(self._schema)
-        for batch in hudini.read_split(hudini.Split(partition.value)):
-            yield conform(batch, schema)
+
+def rows_of(split: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The rows of a split, in exactly the types that Spark was promised."""
+    from hudini.spark.batches import arrow_schema, conform
+
+    promised = arrow_schema(schema)
+    for batch in hudini.read_split(hudini.Split(split)):
+        yield conform(batch, promised)

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::RecordBatchReader;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::context::Context;
-use hudini_table::write::{self, GroupProfile, Locator, Status, Task};
+use hudini_table::write::{self, GroupProfile, Locator, LookupTask, NewSlots, PlacedTask, Status, Task};
 use hudini_table::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -13,6 +13,11 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::arrow::{Stream, rows_of};
 use crate::errors::released;
 use crate::values;
+
+/// Partition, slot, and what is looked up there.
+type LookupOf<'py> = (String, i32, Bound<'py, PyBytes>);
+/// Partition, slot, rows that are expected there, and the task.
+type TaskOf<'py> = (String, i32, u64, Bound<'py, PyBytes>);
 
 /// The driver's side of one commit: begin, locate, place, run, commit.
 #[pyclass(module = "hudini._core", frozen)]
@@ -54,22 +59,52 @@ impl Action {
     }
 
     fn locator<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = released(py, || self.with(|action| action.locator_for_workers()?.to_bytes()))?;
+        let bytes = released(py, || self.with(|action| action.locator().to_bytes()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn place<'py>(
-        &self,
-        py: Python<'py>,
-        profile: Vec<(String, i32, u64)>,
-    ) -> PyResult<Vec<(String, i32, Bound<'py, PyBytes>)>> {
+    #[getter]
+    fn adds_keys(&self, py: Python<'_>) -> PyResult<bool> {
+        released(py, || self.with(|action| Ok(action.locator().adds_keys())))
+    }
+
+    #[getter]
+    fn looks_up(&self, py: Python<'_>) -> PyResult<bool> {
+        released(py, || self.with(|action| Ok(action.looks_up())))
+    }
+
+    fn done_before<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let done = released(py, || self.with(|action| action.done_before()))?;
+        done.map(|done| values::commit_result(py, &done)).transpose()
+    }
+
+    fn lookups<'py>(&self, py: Python<'py>, partitions: Vec<String>) -> PyResult<Vec<Vec<LookupOf<'py>>>> {
+        let rounds = released(py, || {
+            let rounds = self.with(|action| action.lookup_rounds(partitions.iter().map(String::as_str)))?;
+            let task = |t: &LookupTask| Ok((t.partition().to_owned(), t.slot(), t.to_bytes()?));
+            rounds.iter().map(|round| round.iter().map(task).collect::<Result<Vec<_>>>()).collect::<Result<Vec<_>>>()
+        })?;
+        let with_bytes = |(partition, slot, task): (String, i32, Vec<u8>)| (partition, slot, PyBytes::new(py, &task));
+        Ok(rounds.into_iter().map(|round| round.into_iter().map(with_bytes).collect()).collect())
+    }
+
+    fn new_slots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = released(py, || self.with(|action| action.new_slots().to_bytes()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn place<'py>(&self, py: Python<'py>, profile: Vec<(String, i32, u64)>) -> PyResult<Vec<TaskOf<'py>>> {
         let profile: Vec<_> =
             profile.into_iter().map(|(partition, slot, rows)| GroupProfile { partition, slot, rows }).collect();
         let placed = released(py, || {
             let tasks = self.with(|action| action.place(&profile))?;
-            tasks.into_iter().map(|t| Ok((t.partition, t.slot, t.task.to_bytes()?))).collect::<Result<Vec<_>>>()
+            let told = |t: PlacedTask| Ok((t.partition, t.slot, t.task.expected_rows(), t.task.to_bytes()?));
+            tasks.into_iter().map(told).collect::<Result<Vec<_>>>()
         })?;
-        Ok(placed.into_iter().map(|(partition, slot, task)| (partition, slot, PyBytes::new(py, &task))).collect())
+        let with_bytes = |(partition, slot, rows, task): (String, i32, u64, Vec<u8>)| {
+            (partition, slot, rows, PyBytes::new(py, &task))
+        };
+        Ok(placed.into_iter().map(with_bytes).collect())
     }
 
     fn commit<'py>(&self, py: Python<'py>, statuses: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyDict>> {
@@ -95,9 +130,29 @@ pub(crate) fn locate(py: Python<'_>, locator: Vec<u8>, data: &Bound<'_, PyAny>) 
     let reader = rows_of(data)?;
     released(py, move || {
         let locator = Locator::from_bytes(&locator)?;
-        let schema = Locator::output_schema(&reader.schema());
+        let schema = locator.output_schema(&reader.schema());
         let located = values::rows(reader).map(move |batch| locator.locate(&batch?));
         Ok(Stream::new(schema, located))
+    })
+}
+
+#[pyfunction]
+pub(crate) fn look_up(py: Python<'_>, task: Vec<u8>, data: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    let reader = rows_of(data)?;
+    released(py, move || {
+        let found = LookupTask::from_bytes(&task)?.run(values::rows(reader))?;
+        Ok(Stream::new(LookupTask::output_schema(), found))
+    })
+}
+
+#[pyfunction]
+pub(crate) fn settle(py: Python<'_>, new_slots: Vec<u8>, data: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    let reader = rows_of(data)?;
+    released(py, move || {
+        let slots = NewSlots::from_bytes(&new_slots)?;
+        let schema = NewSlots::output_schema(&reader.schema());
+        let settled = values::rows(reader).map(move |batch| slots.settle(&batch?));
+        Ok(Stream::new(schema, settled))
     })
 }
 

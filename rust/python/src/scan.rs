@@ -47,6 +47,16 @@ impl Scan {
         Ok(splits.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 
+    #[allow(clippy::type_complexity, reason = "paths, and splits")]
+    fn plain<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Vec<Bound<'py, PyBytes>>)> {
+        let (files, rest) = released(py, || {
+            let plain = self.inner.plain()?;
+            let rest = plain.rest.iter().map(BytesForm::to_bytes).collect::<Result<Vec<_>, _>>()?;
+            Ok((plain.files, rest))
+        })?;
+        Ok((files, rest.iter().map(|bytes| PyBytes::new(py, bytes)).collect()))
+    }
+
     fn explain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let plan = released(py, || self.inner.explain())?;
         values::explanation(py, &plan)

@@ -296,6 +296,20 @@ impl Table {
         values::commit_result(py, &result)
     }
 
+    fn committed<'py>(
+        &self,
+        py: Python<'py>,
+        operation: String,
+        idempotency_key: String,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let done = released(py, || {
+            let request = request(&operation, Map::new(), Map::new(), None)?;
+            write::committed(&self.inner, &WriteRequest { idempotency_key: Some(idempotency_key), ..request })
+        })?;
+        done.map(|done| values::commit_result(py, &done)).transpose()
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what a write takes, all of it")]
     fn begin(
         &self,
         py: Python<'_>,
@@ -304,10 +318,14 @@ impl Table {
         options: Map,
         metadata: Map,
         seed: Option<u64>,
+        schema_mode: String,
+        idempotency_key: Option<String>,
     ) -> PyResult<Action> {
         let schema = schema_of(schema)?;
         released(py, move || {
+            let schema_mode = SchemaMode::parse(&schema_mode)?;
             let request = request(&operation, options, metadata, seed)?;
+            let request = WriteRequest { schema_mode, idempotency_key, ..request };
             Ok(Action::new(write::Action::begin(&self.inner, &schema, request)?))
         })
     }

@@ -7,11 +7,10 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use hudini_table::bytes_form::BytesForm;
-use hudini_table::index::Lookup;
 use hudini_table::options::{IndexType, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::service::{CompactRequest, CompactionStatus, CompactionTask, Round};
-use hudini_table::write::{Locator, Status, Task};
+use hudini_table::write::{GroupProfile, Locator, LookupTask, NEW_KEYS, NewSlots, Status, Task};
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
 
@@ -29,6 +28,7 @@ const SPLITS: [&str; 2] =
     [include_str!("data/byte_forms/split.txt"), include_str!("data/byte_forms/split_changes.txt")];
 
 const LOOKUP: &str = include_str!("data/byte_forms/lookup.txt");
+const NEW_SLOTS: &str = include_str!("data/byte_forms/new_slots.txt");
 
 /// What a write in two partitions makes, one of them new, and a scan after it.
 struct Made {
@@ -112,7 +112,12 @@ fn tasks_stand() {
 
 #[test]
 fn lookups_stand() {
-    stands::<Lookup>(LOOKUP, &lookup());
+    stands::<LookupTask>(LOOKUP, &lookup());
+}
+
+#[test]
+fn plans_for_new_keys_stand() {
+    stands::<NewSlots>(NEW_SLOTS, &new_slots());
 }
 
 /// Of a table without buckets.
@@ -125,8 +130,19 @@ fn lookup() -> Vec<u8> {
     }
     let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 3, "new")]);
     writer.step(0).unwrap();
-    let lookups = writer.action.as_mut().unwrap().lookups(["A"].into_iter()).unwrap();
-    lookups[0].to_bytes().unwrap()
+    let rounds = writer.action.as_mut().unwrap().lookup_rounds(["A"].into_iter()).unwrap();
+    rounds[0][0].to_bytes().unwrap()
+}
+
+fn new_slots() -> Vec<u8> {
+    let spec = Spec { index: IndexType::Bloom, ..Spec::new(TableType::MergeOnRead) };
+    let world = World::new(Place::Memory);
+    spec.create(&world);
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 1, "new")]);
+    writer.step(0).unwrap();
+    let action = writer.action.as_mut().unwrap();
+    action.place(&[GroupProfile { partition: "A".into(), slot: NEW_KEYS, rows: 1 }]).unwrap();
+    action.new_slots().to_bytes().unwrap()
 }
 
 #[test]
@@ -167,6 +183,7 @@ fn bless() {
         ("compaction_task", &made.compaction_task),
         ("compaction_status", &made.compaction_status),
         ("lookup", &lookup()),
+        ("new_slots", &new_slots()),
     ];
     for (name, bytes) in named {
         let path = format!("{}/tests/data/byte_forms/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -185,13 +202,14 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::split(SPLITS[0], read::<Split>)]
 #[case::compaction_task(COMPACTION_TASK, read::<CompactionTask>)]
 #[case::compaction_status(COMPACTION_STATUS, read::<CompactionStatus>)]
-#[case::lookup(LOOKUP, read::<Lookup>)]
+#[case::lookup(LOOKUP, read::<LookupTask>)]
+#[case::new_slots(NEW_SLOTS, read::<NewSlots>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
     let newer = golden.replacen("06", "07", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
     assert!(error.message().contains("version 7") && error.hint().unwrap().contains("workers"), "{error}");
-    let forms = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS, LOOKUP];
+    let forms = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS, LOOKUP, NEW_SLOTS];
     let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), forms.len(), "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {

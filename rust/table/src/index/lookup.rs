@@ -9,7 +9,6 @@ use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
 use crate::base_file::{self, Footer};
-use crate::bytes_form::BytesForm;
 use crate::merge::{MergeRule, SliceLogs, record_keys};
 use crate::storage::Storage;
 use crate::timeline::Snapshot;
@@ -65,10 +64,6 @@ pub struct Lookup {
     pub(crate) memory: u64,
 }
 
-impl BytesForm for Lookup {
-    const KIND: (u8, &'static str) = (b'K', "look-up of keys");
-}
-
 impl Lookup {
     pub fn slot(&self) -> i32 {
         self.slot
@@ -76,6 +71,14 @@ impl Lookup {
 
     pub fn partition(&self) -> &str {
         &self.slice.partition
+    }
+
+    pub fn has_base(&self) -> bool {
+        self.slice.base.is_some()
+    }
+
+    pub fn has_logs(&self) -> bool {
+        !self.slice.logs.is_empty()
     }
 
     /// The numbers of those keys that its base file holds.

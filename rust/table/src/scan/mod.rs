@@ -9,6 +9,7 @@ mod incremental;
 mod moment;
 mod parallel;
 mod pin;
+mod plain;
 mod prune;
 mod ran;
 mod shape;
@@ -39,6 +40,7 @@ use split::Reading;
 
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
+pub use plain::Plain;
 pub(crate) use prune::PartitionFilter;
 pub use prune::{Evidence, Pruned};
 pub use ran::Ran;

@@ -178,6 +178,11 @@ fn converted(values: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
 pub(super) struct FolderValues(Vec<(String, ArrayRef)>);
 
 impl FolderValues {
+    /// Each with its column.
+    pub(super) fn values(&self) -> &[(String, ArrayRef)] {
+        &self.0
+    }
+
     /// Whether the files need not be asked.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(column, _)| column == name)

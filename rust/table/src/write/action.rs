@@ -10,14 +10,15 @@ use hudini_format::schema::{self, meta};
 
 use super::begin;
 use super::locate::Locator;
-use super::once;
+use super::once::{self, Back};
 use super::place::{self, GroupProfile, PlacedTask};
 use super::recorded::{Place, Places};
 use super::replace::{self, Replaced};
 use super::request::{self, CommitResult, IDEMPOTENCY_KEY, SchemaMode, WriteRequest};
 use super::rows::{self, Intake};
-use super::sizes::{Sizes, Spread};
+use super::sizes::Sizes;
 use super::task::{FileKind, Status, Task};
+use super::workers::NewSlots;
 use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart, Stake};
 use crate::config::TableConfig;
@@ -30,7 +31,7 @@ use crate::options::{self, Operation, Options};
 use crate::service;
 use crate::site::Site;
 use crate::storage::{LockGuard, Storage};
-use crate::table::Table;
+use crate::table::{Location, Table};
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
@@ -59,8 +60,7 @@ pub struct Action {
     records: Option<MetadataTable>,
     /// The file groups of partitions that were asked for.
     live: BTreeMap<String, Vec<FileSlice>>,
-    /// The slots of new keys, by partition.
-    spread: BTreeMap<String, Spread>,
+    new_slots: NewSlots,
     /// File groups by partition and file id.
     placed: Option<BTreeSet<(String, String)>>,
     stake: Stake,
@@ -145,7 +145,7 @@ impl Action {
             sizes,
             records,
             live: BTreeMap::new(),
-            spread: BTreeMap::new(),
+            new_slots: NewSlots::default(),
             placed: None,
             stake: Stake::default(),
             replaced: None,
@@ -163,23 +163,16 @@ impl Action {
         &self.locator
     }
 
-    /// The same for workers that see one batch at a time.
-    pub fn locator_for_workers(&self) -> Result<&Locator> {
-        match self.locator.index() {
-            Index::Buckets(_) => Ok(&self.locator),
-            Index::Files { .. } | Index::Records => {
-                Err(Error::unsupported("distributed writes to a table without buckets")
-                    .with_hint("write on this machine: hudini.open(path).upsert(data)"))
-            }
-        }
-    }
-
     pub(super) fn config(&self) -> &TableConfig {
         &self.config
     }
 
     fn site(&self) -> Site<'_> {
         self.table.site(&self.request.options)
+    }
+
+    pub(super) fn location(&self) -> &Location {
+        &self.table.location
     }
 
     pub(super) fn storage(&self) -> &dyn Storage {
@@ -260,6 +253,13 @@ impl Action {
         })
     }
 
+    /// What a write under the same idempotency key did that was committed between the first look and the state that this
+    /// one was begun from.
+    pub fn done_before(&self) -> Result<Option<CommitResult>> {
+        let Some(key) = &self.request.idempotency_key else { return Ok(None) };
+        once::find(&self.table, self.request.operation, key, Back::ToTheArchived)
+    }
+
     /// The partitions that the caller named.
     pub(super) fn partitions(&self) -> &[String] {
         &self.request.partitions
@@ -270,7 +270,7 @@ impl Action {
     }
 
     /// Whether keys have to be looked up before their rows can be placed.
-    pub(super) fn looks_up(&self) -> bool {
+    pub fn looks_up(&self) -> bool {
         self.locator.index().buckets().is_none()
             && matches!(self.request.operation, Operation::Upsert | Operation::Delete)
     }
@@ -319,7 +319,15 @@ impl Action {
 
     /// What has to be looked up in the files of these partitions.
     pub fn lookups<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<Vec<Lookup>> {
-        let Index::Files { by_bloom } = *self.locator.index() else { return Ok(Vec::new()) };
+        let by_bloom = match *self.locator.index() {
+            Index::Files { by_bloom } => by_bloom,
+            Index::Buckets(_) => return Ok(Vec::new()),
+            Index::Records => {
+                return Err(Error::unsupported("distributed writes by the record index").with_hint(
+                    "hoodie.index.type=SIMPLE finds keys by the files; or write on this machine: hudini.open(path)",
+                ));
+            }
+        };
         let memory = self.request.options.get_or_default(&options::MERGE_MEMORY)?;
         let mut lookups = Vec::new();
         for partition in partitions {
@@ -355,14 +363,14 @@ impl Action {
             replace::claim(&mut self.stake, self.request.operation, &replaced);
             self.replaced = Some(replaced);
         }
-        self.spread = placement.spread;
+        self.new_slots = placement.new_slots;
         self.placed = Some(placement.tasks.iter().map(|t| (t.partition.clone(), t.task.file_id.clone())).collect());
         Ok(placement.tasks)
     }
 
-    /// The slot of a key that no file group has, once the write was placed.
-    pub(super) fn slot_of_new(&self, partition: &str, key: &str) -> Option<i32> {
-        self.spread.get(partition)?.slot(key)
+    /// The slots of keys that no file group has, once the write was placed.
+    pub fn new_slots(&self) -> &NewSlots {
+        &self.new_slots
     }
 
     /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very

@@ -7,7 +7,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::action::Action;
 use super::located::Located;
-use super::once::{self, Back};
+use super::once;
 use super::place::PlacedTask;
 use super::request::{CommitResult, WriteRequest};
 use super::task::Status;
@@ -40,9 +40,7 @@ pub fn write(
     let batches = input.collect::<Result<Vec<_>>>()?;
     let options = request.options.clone().with(&table.options);
     let retries = options.get_or_default(&options::CONFLICT_RETRIES)?;
-    if let Some(key) = &request.idempotency_key
-        && let Some(done) = once::find(table, request.operation, key, Back::ToTheFirst)?
-    {
+    if let Some(done) = once::committed(table, request)? {
         return Ok(done);
     }
     let patience = options.get_or_default(&options::LOCK_WAIT_MS)? / QUICK;
@@ -89,10 +87,7 @@ fn write_once(
     }
     let begin = if exclusive { Action::begin_exclusive } else { Action::begin };
     let mut action = begin(table, schema, request.clone())?;
-    // What was committed between the first look and the state that this write was begun from.
-    if let Some(key) = &request.idempotency_key
-        && let Some(done) = once::find(table, request.operation, key, Back::ToTheArchived)?
-    {
+    if let Some(done) = action.done_before()? {
         action.abort()?;
         return Ok(done);
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use hudini_format::hash::bucket_of_key;
 use hudini_format::key::{Generator, KeyConfig, PathStyle};
 use serde::{Deserialize, Serialize};
 
+use super::place::NEW_KEYS;
 use super::rows;
 use crate::bytes_form::BytesForm;
 use crate::index::Index;
@@ -17,6 +18,8 @@ use crate::{Error, Result};
 /// Columns that `locate` appends.
 pub const PARTITION_COLUMN: &str = "_hudini_partition";
 pub const SLOT_COLUMN: &str = "_hudini_slot";
+/// ... where the key has to be looked for or shared out: in tables without buckets.
+pub const KEY_COLUMN: &str = "_hudini_key";
 
 /// How rows find their file group; the same on every worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,20 +67,29 @@ impl Locator {
     }
 
     /// The schema of located rows.
-    pub fn output_schema(input: &Schema) -> SchemaRef {
-        let added =
-            [Field::new(PARTITION_COLUMN, DataType::Utf8, false), Field::new(SLOT_COLUMN, DataType::Int32, false)];
-        Arc::new(Schema::new(input.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>()))
+    pub fn output_schema(&self, input: &Schema) -> SchemaRef {
+        let mut fields: Vec<FieldRef> = input.fields().iter().cloned().collect();
+        let text = |name| Arc::new(Field::new(name, DataType::Utf8, false));
+        fields.extend([text(PARTITION_COLUMN), Arc::new(Field::new(SLOT_COLUMN, DataType::Int32, false))]);
+        fields.extend(self.adds_keys().then(|| text(KEY_COLUMN)));
+        Arc::new(Schema::new(fields))
+    }
+
+    /// Whether located rows carry their keys.
+    pub fn adds_keys(&self) -> bool {
+        self.index.buckets().is_none()
     }
 
     /// The rows as they came, each with its partition and its slot. Only of tables with buckets is that known from the
-    /// rows alone.
+    /// rows alone; in others each row is new until its key was looked up.
     pub fn locate(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let Names { partitions, keys } = self.names(batch)?;
-        let slots = keys.iter().flatten().map(|key| self.bucket(key)).collect::<Result<Vec<_>>>()?;
-        let columns = batch.columns().iter().cloned();
-        let added: [ArrayRef; 2] = [Arc::new(partitions), Arc::new(Int32Array::from(slots))];
-        Ok(RecordBatch::try_new(Self::output_schema(&batch.schema()), columns.chain(added).collect())?)
+        let slot = |key| if self.adds_keys() { Ok(NEW_KEYS) } else { self.bucket(key) };
+        let slots = keys.iter().flatten().map(slot).collect::<Result<Vec<_>>>()?;
+        let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+        columns.extend([Arc::new(partitions) as ArrayRef, Arc::new(Int32Array::from(slots))]);
+        columns.extend(self.adds_keys().then(|| Arc::new(keys) as ArrayRef));
+        Ok(RecordBatch::try_new(self.output_schema(&batch.schema()), columns)?)
     }
 
     pub(super) fn names(&self, batch: &RecordBatch) -> Result<Names> {

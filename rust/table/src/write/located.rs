@@ -13,7 +13,6 @@ use super::place::{GroupProfile, NEW_KEYS};
 use super::recorded;
 use crate::context::pool::run_all;
 use crate::index::{Index, Keys, Lookup};
-use crate::options::Operation;
 use crate::table::Table;
 use crate::{Error, Result};
 
@@ -63,7 +62,7 @@ impl Located {
 
     /// The rows by file group, new ones among them, once the write was placed.
     pub fn placed(mut self, action: &Action) -> Result<Groups> {
-        if action.operation() != Operation::Delete {
+        if action.new_slots().are_written() {
             place_new(action, self.new, &mut self.groups)?;
         }
         Ok(self.groups)
@@ -232,8 +231,7 @@ fn place_new(action: &Action, new: New, groups: &mut Groups) -> Result<()> {
         for Unplaced { rows, keys } in unplaced {
             let mut by_slot: BTreeMap<i32, Vec<u32>> = BTreeMap::new();
             for (row, key) in (0..).zip(keys.iter().flatten()) {
-                let slot = action.slot_of_new(&partition, key);
-                let slot = slot.ok_or_else(|| Error::internal(format!("no place for new keys of '{partition}'")))?;
+                let slot = action.new_slots().slot(&partition, key)?;
                 by_slot.entry(slot).or_default().push(row);
             }
             for (slot, indices) in by_slot {

@@ -2,7 +2,7 @@
 
 use hudini_format::action::CommitMetadata;
 
-use super::request::{CommitResult, IDEMPOTENCY_KEY};
+use super::request::{CommitResult, IDEMPOTENCY_KEY, WriteRequest};
 use crate::Result;
 use crate::options::Operation;
 use crate::table::Table;
@@ -18,6 +18,12 @@ pub(super) enum Back {
     ToTheFirst,
     /// To the oldest that is not archived.
     ToTheArchived,
+}
+
+/// What a write under the request's key did, if there was one, however long ago.
+pub fn committed(table: &Table, request: &WriteRequest) -> Result<Option<CommitResult>> {
+    let Some(key) = &request.idempotency_key else { return Ok(None) };
+    find(table, request.operation, key, Back::ToTheFirst)
 }
 
 /// What the write under that key did, if it was committed.

@@ -9,6 +9,7 @@ use hudini_format::name::{bucket_file_id, new_file_id};
 use super::action::Action;
 use super::sizes::{Share, Spread};
 use super::task::{FileKind, Task};
+use super::workers::NewSlots;
 use crate::concurrency::{Stake, Touched};
 use crate::config::TableConfig;
 use crate::index::Index;
@@ -96,8 +97,7 @@ type Wanted<'p> = BTreeMap<&'p str, BTreeMap<i32, u64>>;
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     pub(super) tasks: Vec<PlacedTask>,
-    /// By partition, the slots of its new keys.
-    pub(super) spread: BTreeMap<String, Spread>,
+    pub(super) new_slots: NewSlots,
 }
 
 pub(super) fn place(action: &Action, profile: &[GroupProfile]) -> Result<Placement> {
@@ -146,9 +146,11 @@ fn in_buckets(action: &Action, wanted: Wanted<'_>, buckets: u32, placement: &mut
 
 /// The live file groups have the slots from 0 on, in the order of their ids; new ones come behind them.
 fn in_files(action: &Action, wanted: Wanted<'_>, placement: &mut Placement) -> Result<()> {
+    let writes_new = action.operation() != Operation::Delete;
+    let mut spreads = BTreeMap::new();
     for (partition, mut groups) in wanted {
         let live = action.live(partition)?;
-        let added = groups.remove(&NEW_KEYS).filter(|_| action.operation() != Operation::Delete).unwrap_or(0);
+        let added = groups.remove(&NEW_KEYS).filter(|_| writes_new).unwrap_or(0);
         let mut spread = Spread::default();
         let mut filled = BTreeSet::new();
         let mut next = slot_of(live.len())?;
@@ -183,8 +185,9 @@ fn in_files(action: &Action, wanted: Wanted<'_>, placement: &mut Placement) -> R
             let task = action.task(partition, number, file_id, kind, slice, rows)?;
             placement.tasks.push(PlacedTask { partition: partition.to_owned(), slot, task });
         }
-        placement.spread.insert(partition.to_owned(), spread);
+        spreads.insert(partition.to_owned(), spread);
     }
+    placement.new_slots = NewSlots::new(spreads, writes_new);
     Ok(())
 }
 

@@ -8,13 +8,13 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use hudini_format::key::KeyConfig;
 use hudini_format::schema::{self, fit, meta};
 
-use super::locate::{PARTITION_COLUMN, SLOT_COLUMN};
+use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN};
 use crate::merge::MergeRule;
 use crate::{Error, Result};
 
 /// Columns of located rows that are no data.
 fn is_ours(name: &str) -> bool {
-    name == PARTITION_COLUMN || name == SLOT_COLUMN || meta::is_meta(name)
+    [PARTITION_COLUMN, SLOT_COLUMN, KEY_COLUMN].contains(&name) || meta::is_meta(name)
 }
 
 /// The table's columns and behind them those of the input that it lacks, which old rows do not have; `None` if it lacks none.

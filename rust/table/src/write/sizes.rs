@@ -3,6 +3,7 @@
 //! As Apache Hudi's partitioner has it: what a row takes is what it took in the newest commits that wrote enough to tell.
 
 use hudini_format::action::CommitMetadata;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::options::{self, Options};
@@ -109,7 +110,7 @@ fn in_base_files(metadata: &CommitMetadata) -> (u64, u64) {
 
 /// Which of several file groups a new key goes to: by its hash, so that neither the order of rows nor who counts them
 /// matters, and rows of one key come together.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Spread {
     /// Slots with the sum of the rows up to them.
     ends: Vec<(u64, i32)>,

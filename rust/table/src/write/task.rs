@@ -111,6 +111,11 @@ impl Task {
         run.and_then(|run| run.go(input)).map_err(|e| e.at_instant(&self.instant))
     }
 
+    /// Rows that were counted for it; of new ones, as many as are likely to come.
+    pub fn expected_rows(&self) -> u64 {
+        self.expected_rows
+    }
+
     fn operation(&self) -> Result<Operation> {
         Operation::parse(&self.operation).map_err(|_| Error::option(format!("the operation '{}'", self.operation)))
     }

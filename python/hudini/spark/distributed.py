@@ -1,0 +1,181 @@
+"""The distributed write: control steps here, tasks on Spark's executors.
+
+    begin   ─ driver ─  Action
+    locate  ─ tasks  ─  rows + where they go            (kept: Spark would compute them twice)
+    look up ─ tasks  ─  keys + file groups that have them; in tables without buckets
+    profile ─ tasks  ─  how many rows go where
+    place   ─ driver ─  one task for each place
+    settle  ─ tasks  ─  new keys + their places; in tables without buckets
+    run     ─ tasks  ─  one file for each task
+    commit  ─ driver ─  all files become visible at once
+
+Nothing on the driver grows with the number of rows. The storage must be reachable from the driver and the executors.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from hudini import _core
+from hudini.actions import CommitResult
+from hudini.errors import CommitConflict, HudiniError
+from hudini.spark import frames
+from hudini.spark.batches import arrow_schema
+from hudini.spark.compaction import after_write
+from hudini.spark.errors import typed_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the caller of a write says besides the rows."""
+
+    operation: str
+    options: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+    schema_mode: str = "evolve"
+    idempotency_key: str | None = None
+
+
+class Write:
+    """One write, planned again when another writer was quicker."""
+
+    def __init__(self, df: DataFrame, table: _core.Table, wish: Wish) -> None:
+        self.df = df
+        self.table = table
+        self.wish = wish
+        self.locator: bytes | None = None
+        self.rows: DataFrame | None = None
+        self.homes: list[DataFrame] = []
+        self.retries = 0
+
+    def execute(self) -> CommitResult:
+        done = self.committed()
+        if done is not None:
+            return CommitResult.from_core(done)
+        try:
+            for attempt in itertools.count():
+                try:
+                    return self.followed_up(CommitResult.from_core(self.attempt() | {"retries": attempt}))
+                except CommitConflict:
+                    if attempt >= self.retries:
+                        raise
+                finally:
+                    self.forget_homes()
+            raise AssertionError("the last attempt returns or raises")
+        finally:
+            if self.rows is not None:
+                self.rows.unpersist()
+
+    def committed(self) -> dict[str, Any] | None:
+        """What the same write did before, however long ago."""
+        key = self.wish.idempotency_key
+        return None if key is None else self.table.committed(self.wish.operation, key)
+
+    def followed_up(self, result: CommitResult) -> CommitResult:
+        if not result:
+            return result
+        later = after_write(self.df.sparkSession, self.table, self.wish.options)
+        return replace(result, warnings=result.warnings + later)
+
+    def attempt(self) -> dict[str, Any]:
+        wish, schema = self.wish, arrow_schema(self.df.schema)
+        action = self.table.begin(
+            wish.operation, schema, wish.options, wish.metadata, None, wish.schema_mode, wish.idempotency_key
+        )
+        self.retries = action.conflict_retries
+        try:
+            done = action.done_before()
+            if done is not None:
+                action.abort()
+                return done
+            with typed_errors():
+                statuses = self.write(action)
+            return action.commit(statuses)
+        except BaseException as error:
+            _abort(action, error)
+            raise
+
+    def write(self, action: _core.Action) -> list[bytes]:
+        """All stages between begin and commit."""
+        rows = self.locate(action)
+        if action.looks_up:
+            rows = self.look_up(action, rows)
+        profile = frames.profile(rows)
+        placed = action.place(profile)
+        tasks = {(partition, slot): task for partition, slot, _, task in placed}
+        if not tasks:
+            return []
+        if action.adds_keys:
+            rows = frames.settled(rows, action.new_slots())
+        # A delete names rows that no file group has.
+        done = frames.run(rows, dict.fromkeys((partition, slot) for partition, slot, _ in profile) | tasks)
+        _check_complete(placed, done, by_partition=action.adds_keys)
+        idle = sorted(tasks.keys() - {(partition, slot) for partition, slot, _, _ in done})
+        statuses = [status for _, _, _, status in sorted(done)]
+        if idle:
+            # New keys are shared out by their hashes, and of few keys a file group may get none.
+            left = [tasks[place] for place in idle]
+            statuses += frames.run_without_rows(self.df.sparkSession, left, frames.data_schema(rows))
+        return statuses
+
+    def locate(self, action: _core.Action) -> DataFrame:
+        """The located rows, kept; a second attempt finds them where the first left them if they would not move."""
+        locator = action.locator()
+        if self.rows is not None and locator == self.locator:
+            return self.rows
+        source = self.df if self.rows is None else self.rows.drop(*frames.CARRIED)
+        rows = frames.located(source, locator, with_keys=action.adds_keys).persist()
+        stale, self.rows, self.locator = self.rows, rows, locator
+        if stale is not None:
+            rows.count()
+            stale.unpersist()
+        return rows
+
+    def look_up(self, action: _core.Action, rows: DataFrame) -> DataFrame:
+        """The located rows with the slots of the file groups that have their keys."""
+        keys = rows.select(frames.PARTITION, frames.KEY).distinct()
+        for found in action.lookups(frames.partitions(rows)):
+            tasks = {(partition, slot): task for partition, slot, task in found}
+            homes = frames.look_up(keys, tasks).persist()
+            self.homes.append(homes)
+            # What one round found is not looked for in the next.
+            keys = keys.join(homes, [frames.PARTITION, frames.KEY], "left_anti")
+        if not self.homes:
+            return rows
+        return frames.at_home(rows, functools.reduce(lambda some, more: some.union(more), self.homes))
+
+    def forget_homes(self) -> None:
+        while self.homes:
+            self.homes.pop().unpersist()
+
+
+def _check_complete(placed: list[tuple[str, int, int, bytes]], done: list[frames.Done], *, by_partition: bool) -> None:
+    """As many rows as were counted for a place were written there, or where new keys find their places later, in its
+    partition: else Spark's two looks at the rows differ."""
+    counted: Counter[tuple[str, int | None]] = Counter()
+    written: Counter[tuple[str, int | None]] = Counter()
+    for partition, slot, rows, _ in placed:
+        counted[partition, None if by_partition else slot] += rows
+    for partition, slot, rows, _ in done:
+        written[partition, None if by_partition else slot] += rows
+    if counted != written:
+        raise HudiniError(
+            f"{counted.total()} rows in {len(counted)} groups were counted, "
+            f"{written.total()} rows in {len(written)} groups were written",
+            hint="Spark read its source twice and got different rows: write the DataFrame to files first",
+        )
+
+
+def _abort(action: _core.Action, error: BaseException) -> None:
+    try:
+        action.abort()
+    except HudiniError as failed:
+        if hasattr(error, "add_note"):
+            error.add_note(f"taking back instant {action.instant} failed as well: {failed}")

@@ -1,0 +1,215 @@
+//! Writes to tables without buckets whose rows another engine moves: the same rows in the same file groups as from threads.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_schema::Schema;
+use hudini_table::bytes_form::BytesForm;
+use hudini_table::options::{IndexType, Operation, Options, TableType};
+use hudini_table::scan::{Scan, ScanRequest};
+use hudini_table::write::{
+    self, Action, CommitResult, GroupProfile, KEY_COLUMN, LookupTask, NEW_KEYS, NewSlots, PARTITION_COLUMN,
+    SLOT_COLUMN, Status, WriteRequest,
+};
+use hudini_table::{Result, Table};
+use rstest::rstest;
+
+use support::{Place, Row, Spec, World, row};
+
+/// A row, and where it goes.
+#[derive(Debug, Clone)]
+struct Located {
+    row: RecordBatch,
+    partition: String,
+    slot: i32,
+    key: String,
+}
+
+/// What Spark does with the rows, in plain loops.
+struct Elsewhere<'a> {
+    table: &'a Table,
+    action: Action,
+    /// Keys that a worker holds at once.
+    at_once: usize,
+}
+
+impl Elsewhere<'_> {
+    fn write(mut self, batches: &[RecordBatch]) -> Result<CommitResult> {
+        let mut rows = self.locate(batches);
+        if self.action.looks_up() {
+            rows = self.look_up(&rows)?;
+        }
+        let mut profile: BTreeMap<(String, i32), u64> = BTreeMap::new();
+        rows.iter().for_each(|row| *profile.entry((row.partition.clone(), row.slot)).or_default() += 1);
+        let profile: Vec<_> =
+            profile.into_iter().map(|((partition, slot), rows)| GroupProfile { partition, slot, rows }).collect();
+        let tasks = self.action.place(&profile)?;
+        let slots = NewSlots::from_bytes(&self.action.new_slots().to_bytes()?)?;
+        let mut groups: BTreeMap<(String, i32), Vec<RecordBatch>> = BTreeMap::new();
+        for row in rows.iter().flat_map(|row| settled(&slots, row)) {
+            groups.entry((row.0, row.1)).or_default().push(row.2);
+        }
+        let statuses: Result<Vec<Status>> = tasks
+            .iter()
+            .map(|placed| {
+                let rows = groups.remove(&(placed.partition.clone(), placed.slot)).unwrap_or_default();
+                placed.task.run_on(&self.table.storage, &self.table.context, 0, rows.into_iter().map(Ok))
+            })
+            .collect();
+        assert!(groups.is_empty(), "rows without a task: {:?}", groups.keys());
+        self.action.commit(statuses?)
+    }
+
+    fn locate(&self, batches: &[RecordBatch]) -> Vec<Located> {
+        let locator = self.action.locator();
+        assert!(locator.adds_keys());
+        let one = |batch: &RecordBatch, at: usize| {
+            let located = locator.locate(&batch.slice(at, 1)).unwrap();
+            let text = |name: &str| located[name].as_string::<i32>().value(0).to_owned();
+            let slot = located[SLOT_COLUMN].as_primitive::<Int32Type>().value(0);
+            assert_eq!(slot, NEW_KEYS);
+            Located { row: batch.slice(at, 1), partition: text(PARTITION_COLUMN), slot, key: text(KEY_COLUMN) }
+        };
+        batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|at| one(batch, at)).collect::<Vec<_>>()).collect()
+    }
+
+    fn look_up(&mut self, rows: &[Located]) -> Result<Vec<Located>> {
+        let mut left: BTreeSet<(String, String)> =
+            rows.iter().map(|row| (row.partition.clone(), row.key.clone())).collect();
+        let partitions: BTreeSet<String> = left.iter().map(|(partition, _)| partition.clone()).collect();
+        let mut homes: BTreeMap<(String, String), Vec<i32>> = BTreeMap::new();
+        for round in self.action.lookup_rounds(partitions.iter().map(String::as_str))? {
+            for task in round {
+                let task = LookupTask::from_bytes(&task.to_bytes()?)?;
+                for key in self.found(&task, &left)? {
+                    homes.entry((task.partition().to_owned(), key)).or_default().push(task.slot());
+                }
+            }
+            left.retain(|named| !homes.contains_key(named));
+        }
+        let located = rows.iter().flat_map(|row| {
+            let slots = homes.get(&(row.partition.clone(), row.key.clone()));
+            let slots = slots.cloned().unwrap_or_else(|| vec![NEW_KEYS]);
+            slots.into_iter().map(|slot| Located { slot, ..row.clone() })
+        });
+        Ok(located.collect())
+    }
+
+    fn found(&self, task: &LookupTask, left: &BTreeSet<(String, String)>) -> Result<Vec<String>> {
+        let keys: Vec<_> = left.iter().filter(|(p, _)| p == task.partition()).map(|(_, key)| key.as_str()).collect();
+        let batches = keys.chunks(5).map(|keys| {
+            let column: ArrayRef = Arc::new(StringArray::from_iter_values(keys));
+            Ok(RecordBatch::try_new(LookupTask::output_schema(), vec![column])?)
+        });
+        let mut found = Vec::new();
+        for batch in task.run_on(&self.table.storage, self.at_once, batches) {
+            found.extend(batch?.column(0).as_string::<i32>().iter().flatten().map(str::to_owned));
+        }
+        Ok(found)
+    }
+}
+
+/// A row with the place that it gets, if it gets any.
+fn settled(slots: &NewSlots, row: &Located) -> Option<(String, i32, RecordBatch)> {
+    let columns: [(&str, ArrayRef); 3] = [
+        (PARTITION_COLUMN, Arc::new(StringArray::from_iter_values([&row.partition]))),
+        (SLOT_COLUMN, Arc::new(Int32Array::from(vec![row.slot]))),
+        (KEY_COLUMN, Arc::new(StringArray::from_iter_values([&row.key]))),
+    ];
+    let settled = slots.settle(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
+    assert_eq!(settled.schema(), NewSlots::output_schema(&Schema::new(settled.schema().fields().clone())));
+    assert!(settled.column_by_name(KEY_COLUMN).is_none());
+    let slot = settled[SLOT_COLUMN].as_primitive::<Int32Type>().iter().flatten().next()?;
+    Some((row.partition.clone(), slot, row.row.clone()))
+}
+
+fn request(operation: Operation) -> WriteRequest {
+    let small = [
+        ("hoodie.parquet.max.file.size", "20000"),
+        ("hoodie.parquet.small.file.limit", "12000"),
+        ("hoodie.copyonwrite.record.size.estimate", "200"),
+        ("hoodie.record.size.estimation.threshold", "1000000"),
+    ];
+    let options = Options::parse(small.map(|(k, v)| (k.to_owned(), v.to_owned()))).unwrap();
+    WriteRequest { options, ..WriteRequest::new(operation) }
+}
+
+/// Where each row lies: key, file group, value.
+fn state(table: &Table) -> Vec<(String, String, String)> {
+    let columns = ["_hoodie_record_key", "_hoodie_file_name", "v"].map(str::to_owned).to_vec();
+    let scan = Scan::plan(table, ScanRequest { columns: Some(columns), ..ScanRequest::default() }).unwrap();
+    let mut rows = Vec::new();
+    for batch in scan.read().unwrap() {
+        let batch = batch.unwrap();
+        let text = |at: usize, row: usize| batch.column(at).as_string::<i32>().value(row).to_owned();
+        let group = |name: String| name.trim_start_matches('.').split('_').next().unwrap().to_owned();
+        rows.extend((0..batch.num_rows()).map(|row| (text(0, row), group(text(1, row)), text(2, row))));
+    }
+    rows.sort();
+    rows
+}
+
+/// Operation by operation: keys that come again, that are there twice, in logs, and that are not there at all.
+fn scenes() -> Vec<(Operation, Vec<Row>)> {
+    let rows = |numbers: std::ops::Range<i64>, ts: i64| {
+        numbers.map(|n| row(&format!("k{n}"), ["A", "B", "C"][(n % 3) as usize], ts, &format!("v{ts}-{n}"))).collect()
+    };
+    vec![
+        (Operation::Upsert, rows(0..300, 1)),
+        (Operation::Upsert, rows(150..450, 2)),
+        (Operation::Insert, rows(440..460, 3)),
+        (Operation::Insert, rows(440..450, 4)),
+        (Operation::Upsert, rows(430..470, 5)),
+        (Operation::Upsert, rows(0..30, 1)),
+        (Operation::Delete, rows(445..500, 0)),
+        (Operation::Delete, rows(900..950, 0)),
+        (Operation::BulkInsert, rows(700..720, 6)),
+        (Operation::Upsert, rows(445..450, 7)),
+        (Operation::InsertOverwrite, rows(300..301, 8)),
+        (Operation::OverwriteTable, rows(0..50, 9)),
+    ]
+}
+
+#[rstest]
+fn rows_that_another_engine_moves_end_where_threads_would_have_put_them(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(IndexType::Simple, IndexType::Bloom)] index: IndexType,
+    #[values(1, 1000)] at_once: usize,
+) {
+    let spec = Spec { index, ..Spec::new(table_type) };
+    let (here, there) = (World::new(Place::Memory), World::new(Place::Memory));
+    spec.create(&here);
+    spec.create(&there);
+    for (operation, rows) in scenes() {
+        let batches = [spec.batch(&rows[..rows.len() / 2]), spec.batch(&rows[rows.len() / 2..])];
+        let table = here.table();
+        let expected =
+            write::write(&table, &spec.schema(), batches.iter().cloned().map(Ok), &request(operation)).unwrap();
+        let remote = there.table();
+        let action = Action::begin(&remote, &spec.schema(), request(operation)).unwrap();
+        let result = Elsewhere { table: &remote, action, at_once }.write(&batches).unwrap();
+        let counts = |r: &CommitResult| (r.inserted, r.updated, r.deleted, r.files_added, r.files_removed);
+        assert_eq!(counts(&result), counts(&expected), "{operation}");
+        assert_eq!(state(&remote), state(&table), "{operation}");
+    }
+    there.assert_tidy();
+}
+
+#[test]
+fn a_new_key_of_a_partition_that_was_not_placed_is_an_error() {
+    let spec = Spec { index: IndexType::Simple, ..Spec::cow() };
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    let mut action = Action::begin(&table, &spec.schema(), request(Operation::Insert)).unwrap();
+    action.place(&[GroupProfile { partition: "A".into(), slot: NEW_KEYS, rows: 1 }]).unwrap();
+    let located = action.locator().locate(&spec.batch(&[row("k", "B", 1, "v")])).unwrap();
+    let error = action.new_slots().settle(&located).unwrap_err();
+    assert!(error.message().contains("'B'"), "{error}");
+    action.abort().unwrap();
+}
