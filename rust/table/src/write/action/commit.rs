@@ -1,0 +1,246 @@
+//! The end of a write: it becomes part of the table, or nothing of it stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_schema::Schema;
+use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
+use hudini_format::schema::{self, meta};
+
+use super::{Action, lock};
+use crate::concurrency;
+use crate::config::TableConfig;
+use crate::index;
+use crate::metadata::keep::RangesByFile;
+use crate::options;
+use crate::service;
+use crate::storage::{LockGuard, Storage};
+use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
+use crate::write::begin;
+use crate::write::once;
+use crate::write::request::{CommitResult, IDEMPOTENCY_KEY};
+use crate::write::task::Status;
+use crate::{Error, ErrorKind, Result};
+
+impl Action {
+    /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
+    /// moment of completion; then the timeline was looked at, and the answer is what it says.
+    pub fn commit(mut self, statuses: Vec<Status>) -> Result<CommitResult> {
+        let (stats, ranges) = match self.check_statuses(statuses) {
+            Ok(told) => told,
+            Err(e) => return Err(self.failed(e)),
+        };
+        if stats.is_empty() && self.replaced.as_ref().is_none_or(|replaced| replaced.values().all(Vec::is_empty)) {
+            let operation = self.request.operation.word();
+            self.abort()?;
+            return Ok(CommitResult { operation, ..CommitResult::default() });
+        }
+        let lock = match self.lock() {
+            Ok(lock) => lock,
+            Err(e) => return Err(self.failed(e)),
+        };
+        let (completed, found) = match self.complete(&stats, &ranges) {
+            Ok(done) => done,
+            Err(e) => {
+                drop(lock);
+                return Err(self.failed(e));
+            }
+        };
+        drop(lock);
+        let mut result = self.result(&stats, completed);
+        // The commit stands whatever becomes of these. As long as the signs of life are there, the next writer finds
+        // the markers too, and removes both.
+        if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
+            let _ = self.heart.stop();
+        }
+        result.warnings = service::after_commit(&self.table, &self.request.options, &found);
+        Ok(result)
+    }
+
+    /// Undoes what was begun. Without tasks no file was written, and no rollback has to tell of it.
+    pub fn abort(mut self) -> Result<()> {
+        let _lock = self.lock()?;
+        let found = Timeline::load(self.storage(), &self.config)?;
+        let instant = found.find(&self.time);
+        if instant.is_some_and(timeline::Instant::is_completed) {
+            return Ok(());
+        }
+        if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
+            let Self { heart, table, request, config, time, .. } = self;
+            drop(heart);
+            return service::rollback(table.site(&request.options), &config, &time);
+        }
+        if let Some(instant) = instant {
+            timeline::remove_pending(self.storage(), &self.config, instant)?;
+        }
+        self.heart.stop()
+    }
+
+    fn lock(&mut self) -> Result<Box<dyn LockGuard>> {
+        match self.held.take() {
+            Some(held) => Ok(held),
+            None => lock(&self.table, &self.request.options),
+        }
+    }
+
+    /// The write failed with `e`: leaves the table as if it had never begun. What cannot be cleaned up now, the next
+    /// writer cleans up, since this one's signs of life end here.
+    fn failed(self, e: Error) -> Error {
+        match self.abort() {
+            Ok(()) => e,
+            Err(cleanup) => {
+                e.with_hint(format!("its files could not be removed ({cleanup}); the next writer will do that"))
+            }
+        }
+    }
+
+    fn check_statuses(&self, statuses: Vec<Status>) -> Result<(Vec<WriteStat>, RangesByFile)> {
+        let wanted = self.placed.clone().unwrap_or_default();
+        let mut seen = BTreeSet::new();
+        let mut stats = Vec::with_capacity(statuses.len());
+        let mut ranges = RangesByFile::new();
+        for status in statuses {
+            let group = (status.partition, status.file_id);
+            if status.instant != self.time || !wanted.contains(&group) || !seen.insert(group.clone()) {
+                return Err(Error::internal(format!(
+                    "an unexpected result for file group {} of partition '{}'",
+                    group.1, group.0
+                ))
+                .at_instant(&self.time));
+            }
+            ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
+            stats.push(status.stat);
+        }
+        match wanted.difference(&seen).next() {
+            Some((partition, group)) => Err(Error::internal(format!(
+                "the task of file group {group} of partition '{partition}' brought no result"
+            ))
+            .at_instant(&self.time)),
+            None => Ok((stats, ranges)),
+        }
+    }
+
+    /// Under the lock: is all still as it was, and if so, done. Answers the timeline before it, too.
+    fn complete(&self, stats: &[WriteStat], ranges: &RangesByFile) -> Result<(String, Timeline)> {
+        let storage = self.storage();
+        let config = self.table.config()?;
+        let found = Timeline::load(storage, &config)?;
+        self.check_alive(&config, &found)?;
+        concurrency::check_conflicts(storage, &config, &self.snapshot, &found, &self.time, &self.stake)?;
+        self.check_key_is_new(&found)?;
+        self.check_new_keys(stats, &config, &found)?;
+        check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
+        concurrency::remove_lost_files(storage, &self.time, stats)?;
+        let metadata = self.metadata(stats)?;
+        let done = service::Done::Wrote(&metadata, ranges);
+        let completed = service::publish(self.site(), &config, &found, (&self.time, self.kind), done)?;
+        Ok((completed, found))
+    }
+
+    fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
+        let stands = timeline::inflight_exists(self.storage(), config, &self.time, self.kind)?;
+        if stands && self.heart.stands()? && !service::is_rolled_back(self.storage(), found, &self.time)? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CommitConflict, "this write was taken for dead and rolled back")
+            .at_instant(&self.time)
+            .with_hint("the process was paused for longer than its heartbeat allows; write again"))
+    }
+
+    /// Another attempt at the same write may have been faster.
+    fn check_key_is_new(&self, found: &Timeline) -> Result<()> {
+        let Some(key) = &self.request.idempotency_key else { return Ok(()) };
+        for (instant, metadata) in concurrency::completed_since(self.storage(), &self.snapshot, found, &self.time)? {
+            if once::has_key(&metadata, key) {
+                return Err(Error::new(
+                    ErrorKind::CommitConflict,
+                    format!("the write '{key}' was committed meanwhile"),
+                )
+                .at_instant(&instant.requested));
+            }
+        }
+        Ok(())
+    }
+
+    /// In a table without buckets two writers may bring one new key without touching the same file group.
+    fn check_new_keys(&self, stats: &[WriteStat], config: &TableConfig, found: &Timeline) -> Result<()> {
+        if !self.looks_up() {
+            return Ok(());
+        }
+        let ours = index::NewKeys {
+            storage: &self.table.storage,
+            config,
+            snapshot: &self.snapshot,
+            time: &self.time,
+            stats,
+            index: self.locator.index(),
+            memory: self.request.options.get_or_default(&options::MERGE_MEMORY)?,
+        };
+        index::check_new_keys(&ours, found)
+    }
+
+    fn metadata(&self, stats: &[WriteStat]) -> Result<CommitMetadata> {
+        let mut extra = self.request.metadata.clone();
+        extra.extend(self.request.options.commit_metadata().iter().map(|(k, v)| (k.clone(), v.clone())));
+        extra.insert(SCHEMA_KEY.to_owned(), stated_schema(&self.snapshot, &self.schema, self.widens)?);
+        extra.extend(self.request.idempotency_key.iter().map(|key| (IDEMPOTENCY_KEY.to_owned(), key.clone())));
+        Ok(CommitMetadata {
+            partition_to_write_stats: Some(by_partition(stats)),
+            compacted: Some(false),
+            extra_metadata: Some(extra),
+            operation_type: Some(self.operation_type().to_owned()),
+            partition_to_replace_file_ids: self.replaced.clone(),
+            ..CommitMetadata::default()
+        })
+    }
+
+    fn groups_replaced(&self) -> u64 {
+        self.replaced.iter().flatten().map(|(_, ids)| ids.len() as u64).sum()
+    }
+
+    fn result(&self, stats: &[WriteStat], completed: String) -> CommitResult {
+        let written = CommitResult {
+            instant: Some(self.time.clone()),
+            completed: Some(completed),
+            action: Some(self.kind.name()),
+            operation: self.request.operation.word(),
+            seconds: (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0,
+            ..CommitResult::of_stats(stats)
+        };
+        CommitResult { files_removed: written.files_removed + self.groups_replaced(), ..written }
+    }
+}
+
+pub(crate) fn by_partition(stats: &[WriteStat]) -> BTreeMap<String, Vec<WriteStat>> {
+    let mut by_partition: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
+    for stat in stats {
+        let partition = stat.partition_path.clone().unwrap_or_default();
+        by_partition.entry(partition).or_default().push(stat.clone());
+    }
+    by_partition
+}
+
+/// Refuses to go on with columns that are not the table's any more.
+pub(crate) fn check_schema(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    found: &Timeline,
+    pinned: &Snapshot,
+    columns: &Schema,
+) -> Result<()> {
+    let now = Snapshot::pin(storage, config, found, Until::Now)?;
+    begin::refuse_column_ids(&now)?;
+    let now = now.schema;
+    if now == pinned.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(columns) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::CommitConflict, "another writer changed the table's schema first"))
+}
+
+/// The table's schema as the last commit stated it, else as it is written: docs and defaults are not ours to lose. Some of
+/// Apache Hudi's commits state the meta columns too, which no other commit must.
+pub(crate) fn stated_schema(snapshot: &Snapshot, written: &str, widens: bool) -> Result<String> {
+    match snapshot.schema.as_deref().filter(|text| !text.contains(meta::COMMIT_TIME)) {
+        Some(stated) if widens => schema::text::with_columns_of(stated, written),
+        stated => Ok(stated.unwrap_or(written).to_owned()),
+    }
+}
