@@ -38,6 +38,9 @@ SMALL_LIMITS = {
 # How often services are killed after something that they did.
 SERVICES_DIE = 0.1
 
+# A writer that is to be killed does not come to its end before that.
+ENDLESS = 50
+
 # Nobody has to wait for so long, whatever becomes of the others; longer than a test may take means: it hangs.
 LONGEST_SILENCE = 120.0
 
@@ -138,13 +141,13 @@ class Crowd:
         return process
 
     def _hire(self, first: int) -> None:
-        number, count = len(self.writers), self.scene.commits - first
-        process = self._start(f"writer {number}", "write", self.scene.seed, number, first, count)
-        writer = Writer(process, number, first, count)
-        if self._kills and count > 2:
+        number, count, kill_after = len(self.writers), max(self.scene.commits - first, 1), None
+        if self._kills:
             self._kills -= 1
-            writer.kill_after = self._chance.randrange(1, count - 1)
-        self.writers.append(writer)
+            kill_after = self._chance.randrange(1, max(count, 2))
+            count += ENDLESS
+        process = self._start(f"writer {number}", "write", self.scene.seed, number, first, count)
+        self.writers.append(Writer(process, number, first, count, kill_after))
 
     def _step(self) -> None:
         """Waits for the next thing that is said or due."""
