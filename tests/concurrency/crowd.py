@@ -1,4 +1,4 @@
-"""Many processes on one table: writers, services beside them, one writer paused, others killed and replaced."""
+"""Many processes on one table: writers and services, some paused, some killed and replaced, and one that reads."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ SMALL_LIMITS = {
     "hoodie.metadata.compact.max.delta.commits": "4",
     "hoodie.timeline.compaction.batch.size": "3",
 }
+
+# How often services are killed after something that they did.
+SERVICES_DIE = 0.1
+
+# A writer that is to be killed does not come to its end before that.
+ENDLESS = 50
 
 # Nobody has to wait for so long, whatever becomes of the others; longer than a test may take means: it hangs.
 LONGEST_SILENCE = 120.0
@@ -101,13 +107,15 @@ class Crowd:
         self._inbox: Inbox = queue.Queue()
         self._processes: list[Process] = []
         self._timetable: list[tuple[float, Callable[[], None]]] = []
-        self._kills = scene.kills
+        self._kills = self._service_kills = scene.kills
+        self._beside: dict[str, Process] = {}
 
     def play(self) -> None:
         """Until every writer has come to its end."""
         self.scene.create(self.path)
         try:
-            beside = [self._start(role, role) for role in ("services", "read")]
+            for role in ("services", "read"):
+                self._beside[role] = self._start(role, role)
             for _ in range(self.scene.writers):
                 self._hire(first=0)
             for writer in self._chance.sample(self.writers, self.scene.pauses):
@@ -119,7 +127,8 @@ class Crowd:
                 process.go()
             while not all(writer.ended for writer in self.writers):
                 self._step()
-            for process in beside:
+            self._timetable.clear()
+            for process in self._beside.values():
                 process.hush()
                 assert process.exit_code == 0, f"{process}: {process.complaint()}"
         finally:
@@ -132,23 +141,25 @@ class Crowd:
         return process
 
     def _hire(self, first: int) -> None:
-        number, count = len(self.writers), self.scene.commits - first
-        process = self._start(f"writer {number}", "write", self.scene.seed, number, first, count)
-        writer = Writer(process, number, first, count)
-        if self._kills and count > 2:
+        number, count, kill_after = len(self.writers), max(self.scene.commits - first, 1), None
+        if self._kills:
             self._kills -= 1
-            writer.kill_after = self._chance.randrange(1, count - 1)
-        self.writers.append(writer)
+            kill_after = self._chance.randrange(1, max(count, 2))
+            count += ENDLESS
+        process = self._start(f"writer {number}", "write", self.scene.seed, number, first, count)
+        self.writers.append(Writer(process, number, first, count, kill_after))
 
     def _step(self) -> None:
         """Waits for the next thing that is said or due."""
         self._timetable.sort(key=lambda entry: entry[0])
         wait = self._timetable[0][0] - time.monotonic() if self._timetable else LONGEST_SILENCE
+        if wait <= 0:
+            self._timetable.pop(0)[1]()
+            return
         try:
-            process, said = self._inbox.get(timeout=max(wait, 0.0))
+            process, said = self._inbox.get(timeout=wait)
         except queue.Empty:
             assert self._timetable, f"nobody has said anything for {LONGEST_SILENCE} s"
-            self._timetable.pop(0)[1]()
             return
         writer = next((writer for writer in self.writers if writer.process is process), None)
         if said is None:
@@ -159,18 +170,24 @@ class Crowd:
             self._has_committed(writer, said)
         else:
             self.told.update(said.get("served", name) for name in said if name != "message")
+            if "served" in said and self._service_kills and self._chance.random() < SERVICES_DIE:
+                self._service_kills -= 1
+                self._at(self._soon(), self._replace_services)
 
     def _has_committed(self, writer: Writer, said: Said) -> None:
         assert said["acknowledged"] == writer.first + writer.acknowledged, f"{writer.process}: {said}"
         writer.acknowledged += 1
         self.warnings += said["warnings"]
-        # Anywhere within the next commit or the one after it.
-        soon = self._chance.uniform(0.0, 0.3)
+        soon = self._soon()
         if writer.acknowledged == writer.pause_after:
             self._at(soon, writer.process.pause)
             self._at(soon + PAUSE_SECONDS, writer.process.go_on)
         if writer.acknowledged == writer.kill_after:
             self._at(soon, lambda: self._kill(writer))
+
+    def _soon(self) -> float:
+        """Anywhere within what the process does next, or the thing after it."""
+        return self._chance.uniform(0.0, 0.3)
 
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
         self._timetable.append((time.monotonic() + seconds, action))
@@ -180,8 +197,16 @@ class Crowd:
             writer.killed = True
             writer.process.kill()
 
+    def _replace_services(self) -> None:
+        killed = self._beside["services"]
+        self._beside["services"] = self._start("services", "services")
+        killed.kill()
+        self.told["services killed"] += 1
+
     def _has_ended(self, process: Process, writer: Writer | None) -> None:
-        assert writer is not None, f"{process} ended by itself: {process.complaint()}"
+        assert process not in self._beside.values(), f"{process} ended by itself: {process.complaint()}"
+        if writer is None:
+            return  # services that were killed
         writer.ended = True
         if writer.acknowledged == writer.count:
             return

@@ -18,11 +18,14 @@ import hudini
 
 from .stepping import LEFT_ALONE, SCHEMA, Row, SteppingWriter, row
 
-BUCKETS = 3
-KEYS = 12
+# So many that a writer may sleep and meet none of those who commit meanwhile, but some who had begun before it.
+BUCKETS = 8
+KEYS = 24
 MOST_AT_ONCE = 7
-# One of so many writers sleeps for so many steps.
-SLEEPERS, SLEEP = 8, 50
+RUSH = 5
+# One of so many writers sleeps, for one of so many steps.
+SLEEPERS = 5
+SLEEPS = (10, 20, 50)
 
 
 @dataclass
@@ -51,7 +54,7 @@ class Orders:
         buckets = {"hoodie.bucket.index.num.buckets": str(BUCKETS)}
         hudini.create(path, SCHEMA, "id", "ts", table_type=table_type, options=buckets)
         self.is_mor = table_type == "mor"
-        self.now = 0
+        self.now = self.writes = 0
         self.open: list[Open] = []
         self.due: dict[str, Row] = {}
         self.trace: list[str] = []
@@ -63,15 +66,14 @@ class Orders:
         while self.open:
             entry = self.open[-1]
             self.step(self.commit if entry.has_run else self.run, entry)
-        self.now += 1
         self.step(self.whole)
         report = self.table().verify(deep=True)
-        assert report.ok and not report.findings, f"{report}\\n{self.told()}"
+        assert report.ok and not report.findings, f"{report}\n{self.told()}"
 
     def possible(self) -> list[Callable[..., str]]:
         awake = [entry for entry in self.open if entry.until <= self.now]
         steps: list[Callable[..., str]] = [*[self.whole] * 4, self.clean, self.archive]
-        steps += [self.begin] * 3 if len(self.open) < MOST_AT_ONCE else []
+        steps += [self.begin] * 3 + [self.rush] if len(self.open) < MOST_AT_ONCE else []
         steps += [self.run] * 3 + [self.die] if any(not entry.has_run for entry in awake) else []
         steps += [self.commit] * 3 if any(entry.has_run for entry in awake) else []
         steps += [self.compact, self.plan, self.carry_out] if self.is_mor else []
@@ -86,22 +88,31 @@ class Orders:
         self.trace.append(f"{self.now} {step.__name__} {told}")
         rows = self.table().read(columns=SCHEMA.names, meta=False).to_arrow().to_pylist()
         found = {row["id"]: row for row in rows}
-        assert len(found) == len(rows), f"keys are there twice\\n{self.told()}"
+        assert len(found) == len(rows), f"keys are there twice\n{self.told()}"
         wrong = {key for key in found.keys() | self.due.keys() if found.get(key) != self.due.get(key)}
-        assert not wrong, "\\n".join(
+        assert not wrong, "\n".join(
             [*(f"{key}: {found.get(key)}, due is {self.due.get(key)}" for key in sorted(wrong)), self.told()]
         )
 
     def told(self) -> str:
-        return "\\n".join(self.trace)
+        return "\n".join(self.trace)
 
     # ---- the steps ----
 
     def begin(self) -> str:
         writer = SteppingWriter(self.path, self.rows(), self.options | LEFT_ALONE)
-        until = self.now + SLEEP if self.chance.randrange(SLEEPERS) == 0 else 0
+        until = self.now + self.chance.choice(SLEEPS) if self.chance.randrange(SLEEPERS) == 0 else 0
         self.open.append(Open(writer, until))
         return f"{writer.instant} {[row['id'] for row in writer.rows]}" + (f", sleeps until {until}" if until else "")
+
+    def rush(self) -> str:
+        """Several begin, one after the other, and the last one sleeps."""
+        told = []
+        for number in range(RUSH):
+            writer = SteppingWriter(self.path, self.rows()[:1], self.options | LEFT_ALONE)
+            self.open.append(Open(writer, self.now + self.chance.choice(SLEEPS) if number == RUSH - 1 else 0))
+            told.append(f"{writer.instant} {writer.rows[0]['id']}")
+        return ", ".join(told)
 
     def run(self, entry: Open | None = None) -> str:
         entry = entry or self.one(has_run=False)
@@ -163,8 +174,9 @@ class Orders:
     def rows(self) -> list[Row]:
         """No two writes share an ordering value, so the order of commits does not matter."""
         keys = [f"shared-{number}" for number in self.chance.sample(range(KEYS), self.chance.choice([1, 1, 2, 3]))]
-        keys += [f"own-{self.now}"] if self.chance.random() < 0.3 else []
-        return [row(key, self.now, f"step {self.now}") for key in keys]
+        self.writes += 1
+        keys += [f"own-{self.writes}"] if self.chance.random() < 0.3 else []
+        return [row(key, self.writes, f"step {self.now}") for key in keys]
 
     def take(self, rows: list[Row]) -> None:
         self.commits += 1
