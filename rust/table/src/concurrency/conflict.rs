@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use hudini_format::action::CommitMetadata;
 use hudini_format::hash::bucket_of_file_id;
+use hudini_format::history::{Columns, Entry};
 use hudini_format::instant::Action;
 use serde::{Deserialize, Serialize};
 
 use crate::config::TableConfig;
 use crate::storage::Storage;
-use crate::timeline::{Instant, Snapshot, Timeline};
+use crate::timeline::{self, Instant, Snapshot, Timeline};
 use crate::{Error, ErrorKind, Result};
 
 /// A file group by what identifies it for writers. Two writers that both make a bucket's first file group give it two
@@ -40,15 +41,36 @@ pub struct Stake {
     pub whole_table: bool,
 }
 
-/// Commits that completed since `snapshot`, but for the one of `time`.
+/// Commits that completed since `snapshot`, but for the one of `time`. An error if they are not known any more.
 pub(crate) fn completed_since<'t>(
     storage: &dyn Storage,
+    config: &TableConfig,
     snapshot: &Snapshot,
     now: &'t Timeline,
     time: &str,
 ) -> Result<Vec<(&'t Instant, CommitMetadata)>> {
+    check_none_archived(storage, config, snapshot, now)?;
     let since = now.commits().filter(|i| !snapshot.completed.contains_key(&i.requested) && i.requested != time);
     since.map(|instant| Ok((instant, now.commit_metadata(storage, instant)?))).collect()
+}
+
+/// Archiving keeps what writes under way are held against. Other engines do not know of each of them.
+fn check_none_archived(storage: &dyn Storage, config: &TableConfig, snapshot: &Snapshot, now: &Timeline) -> Result<()> {
+    let Some(start) = &snapshot.start else { return Ok(()) };
+    if now.instants.iter().find(|i| i.action.writes_data()).is_none_or(|first| first.requested <= *start) {
+        return Ok(());
+    }
+    let archived = timeline::archived(storage, config, Columns::Actions, &(start.clone()..))?;
+    let is_new =
+        |e: &&Entry| e.action.is_some_and(Action::writes_data) && !snapshot.completed.contains_key(&e.requested);
+    match archived.iter().find(is_new) {
+        Some(entry) => {
+            Err(Error::new(ErrorKind::CommitConflict, "what another writer committed meanwhile is archived")
+                .at_instant(&entry.requested)
+                .with_hint("write again: it took so long that nobody knows what was changed since it began"))
+        }
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn is_compaction(config: &TableConfig, instant: &Instant, metadata: &CommitMetadata) -> bool {
@@ -65,7 +87,7 @@ pub fn check(
     time: &str,
     stake: &Stake,
 ) -> Result<()> {
-    for (instant, metadata) in completed_since(storage, snapshot, now, time)? {
+    for (instant, metadata) in completed_since(storage, config, snapshot, now, time)? {
         // A compaction moves what was logged before it; what we log completes after it and lies on top. But a group that
         // it wrote and of which we write the base file too, is one that we did not see, or saw without its logs.
         let is_compaction = is_compaction(config, instant, &metadata);

@@ -53,7 +53,9 @@ pub(crate) fn check_new_keys(ours: &NewKeys<'_>, now: &Timeline) -> Result<()> {
     // One index for all partitions: a rival may have put the key into another one.
     let is_global = *ours.index == Index::Records;
     let mut rivals = Rivals::new();
-    for (instant, metadata) in concurrency::completed_since(ours.storage.as_ref(), ours.snapshot, now, ours.time)? {
+    for (instant, metadata) in
+        concurrency::completed_since(ours.storage.as_ref(), ours.config, ours.snapshot, now, ours.time)?
+    {
         for stat in metadata.write_stats().filter(|_| !concurrency::is_compaction(ours.config, instant, &metadata)) {
             let partition = stat.partition_path.as_deref().unwrap_or_default();
             let Some(id) = stat.file_id.as_ref().filter(|_| is_global || files.contains_key(partition)) else {

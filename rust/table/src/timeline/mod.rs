@@ -138,6 +138,14 @@ impl Timeline {
         self.completed().filter(|i| i.action.writes_data())
     }
 
+    /// From when on actions matter to writes under way: the oldest of these, or what was requested before it and completed
+    /// after it had begun, for that is not in the state that it saw. `None`: nothing is under way.
+    pub(crate) fn unsettled_since(&self) -> Option<&str> {
+        let pending = self.pending().find(|instant| instant.action.writes_data())?;
+        let unseen = self.commits().find(|commit| commit.completed.as_ref() > Some(&pending.requested));
+        unseen.into_iter().chain([pending]).map(|instant| instant.requested.as_str()).min()
+    }
+
     pub fn find(&self, requested: &str) -> Option<&Instant> {
         self.instants.iter().find(|i| i.requested == requested)
     }

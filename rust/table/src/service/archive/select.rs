@@ -59,11 +59,12 @@ fn is_of_layout_two(instant: &Instant) -> bool {
     newest.is_some_and(|file| file.completed.is_some())
 }
 
-/// The last commit before the oldest pending write stays, so that the timeline begins with a completed one.
+/// What a write under way is held against before it commits; and the last commit before that, so that the timeline begins
+/// with a completed one.
 fn pending(timeline: &Timeline) -> Option<String> {
-    let pending = timeline.pending().find(|instant| instant.action.writes_data())?;
-    let before = timeline.commits().rfind(|commit| commit.requested < pending.requested);
-    Some(before.unwrap_or(pending).requested.clone())
+    let since = timeline.unsettled_since()?;
+    let before = timeline.commits().rfind(|commit| commit.requested.as_str() < since);
+    Some(before.map_or(since, |commit| &commit.requested).to_owned())
 }
 
 /// Whether a compaction is due is decided by the delta commits since the last one, which have to be there for that.

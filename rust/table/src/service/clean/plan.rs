@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hudini_format::action::{ActionInstant, CleanFileInfo, CleanMetadata, CleanerPlan, SavepointMetadata};
 use hudini_format::instant::{Action, State};
 
-use super::policy::{Policy, earliest_pending};
+use super::policy::Policy;
 use crate::config::TableConfig;
 use crate::options::CleanPolicy;
 use crate::storage::{Storage, absolute};
@@ -27,8 +27,8 @@ const SAVEPOINTS: &str = "savepointed_timestamps";
 struct Rule<'t> {
     policy: Policy,
     retained: Option<&'t Instant>,
-    /// Of the oldest write under way.
-    pending: Option<&'t str>,
+    /// From when on slices stay for writes under way.
+    unsettled: Option<&'t str>,
     /// Groups that another took the place of, and when.
     replaced: BTreeMap<FileKey, String>,
     savepointed: BTreeSet<FileKey>,
@@ -69,7 +69,7 @@ pub(in crate::service) fn plan(
     let rule = Rule {
         policy,
         retained,
-        pending: earliest_pending(timeline).map(|instant| instant.requested.as_str()),
+        unsettled: timeline.unsettled_since(),
         replaced: replaced(storage, timeline)?,
         savepointed: savepoints.iter().flat_map(|(_, metadata)| files_of(metadata)).collect(),
     };
@@ -130,7 +130,7 @@ impl Rule<'_> {
     fn is_gone(&self, slice: &FileSlice) -> bool {
         let key = (slice.partition.clone(), slice.file_id.clone());
         let Some(replaced) = self.replaced.get(&key).map(String::as_str) else { return false };
-        self.pending.is_none_or(|pending| replaced < pending)
+        self.unsettled.is_none_or(|since| replaced < since)
             && self.retained.is_none_or(|retained| replaced < retained.requested.as_str())
     }
 
@@ -149,7 +149,7 @@ impl Rule<'_> {
         };
         match self.retained {
             Some(retained) => for_state(&retained.requested),
-            None => for_versions().max(self.pending.map_or(0, for_state)),
+            None => for_versions().max(self.unsettled.map_or(0, for_state)),
         }
     }
 

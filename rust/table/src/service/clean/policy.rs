@@ -35,7 +35,7 @@ impl Policy {
 
     /// The earliest commit whose state is kept; `None`: all of them are, or the policy counts no commits.
     ///
-    /// Never later than the last commit before a pending write: that write builds upon what it saw when it began.
+    /// Never so late that a slice could go which a write under way builds upon: it saw what had completed when it began.
     pub(crate) fn retained<'t>(
         self,
         context: &Context,
@@ -57,16 +57,11 @@ impl Policy {
                 commits.iter().find(|commit| commit.requested >= since)
             }
         }?;
-        match earliest_pending(timeline) {
-            Some(pending) if *wanted.requested > *pending.requested => {
-                commits.iter().rev().find(|commit| commit.requested < pending.requested).copied()
+        match timeline.unsettled_since() {
+            Some(since) if wanted.requested.as_str() > since => {
+                commits.iter().rev().find(|commit| commit.requested.as_str() < since).copied()
             }
             _ => Some(wanted),
         }
     }
-}
-
-/// The oldest write that has not completed, be it a plan.
-pub(super) fn earliest_pending(timeline: &Timeline) -> Option<&Instant> {
-    timeline.pending().find(|instant| instant.action.writes_data())
 }

@@ -149,7 +149,8 @@ impl Action {
     /// Another attempt at the same write may have been faster.
     fn check_key_is_new(&self, found: &Timeline) -> Result<()> {
         let Some(key) = &self.request.idempotency_key else { return Ok(()) };
-        for (instant, metadata) in concurrency::completed_since(self.storage(), &self.snapshot, found, &self.time)? {
+        let since = concurrency::completed_since(self.storage(), &self.config, &self.snapshot, found, &self.time)?;
+        for (instant, metadata) in since {
             if once::has_key(&metadata, key) {
                 return Err(Error::new(
                     ErrorKind::CommitConflict,
