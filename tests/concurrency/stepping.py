@@ -26,7 +26,7 @@ class SteppingWriter:
     def __init__(self, path: str, rows: list[Row], options: dict[str, str] | None = None) -> None:
         self.rows = rows
         [self._batch] = pa.Table.from_pylist(rows, schema=SCHEMA).to_batches()
-        self._action = hudini.open(path)._core.begin("upsert", SCHEMA, LEFT_ALONE | (options or {}), {}, None)
+        self._action = hudini.open(path)._core.begin("upsert", SCHEMA, LEFT_ALONE | (options or {}), {}, None, "evolve", None)
         self._statuses: list[bytes] = []
 
     @property
@@ -42,7 +42,7 @@ class SteppingWriter:
         ):
             places.setdefault(place, []).append(number)
         profile = [(*place, len(numbers)) for place, numbers in sorted(places.items())]
-        for partition, slot, task in self._action.place(profile):
+        for partition, slot, _, task in self._action.place(profile):
             rows = self._batch.take(pa.array(places[partition, slot]))
             self._statuses.append(_core.run_task(task, pa.RecordBatchReader.from_batches(SCHEMA, [rows])))
 

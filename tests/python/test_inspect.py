@@ -95,8 +95,9 @@ def test_metadata_is_an_arrow_stream_that_can_be_read_again(inspect: hudini.tabl
 
 
 def test_a_table_without_a_metadata_table_says_so(tmp_path: Path) -> None:
-    table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
-    table.upsert([{"id": "a"}])
+    options = {"hoodie.metadata.enable": "false"}
+    hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id").upsert([{"id": "a"}], options=options)
+    table = hudini.open(tmp_path / "t")
     assert table.inspect.indexes() == []
     assert [row["partition"] for row in table.inspect.partitions()] == [""]
     assert table.read().explain()["listing"] == "storage"
@@ -104,15 +105,14 @@ def test_a_table_without_a_metadata_table_says_so(tmp_path: Path) -> None:
         table.inspect.metadata().to_arrow()
 
 
-def test_a_write_that_is_told_to_keeps_the_metadata_table(tmp_path: Path) -> None:
+def test_writes_keep_the_metadata_table_unless_they_are_told_not_to(tmp_path: Path) -> None:
     table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
-    asked = {"hoodie.metadata.enable": "true"}
-    table.upsert([{"id": "a"}], options=asked)
-    table.upsert([{"id": "b"}], options=asked)
+    table.upsert([{"id": "a"}])
+    table.upsert([{"id": "b"}])
     assert table.properties["hoodie.table.metadata.partitions"] == "column_stats,files"
     assert table.read().explain()["listing"] == "metadata table"
     assert table.verify(deep=True).findings == ()
-    table.upsert([{"id": "c"}])
+    table.upsert([{"id": "c"}], options={"hoodie.metadata.enable": "false"})
     assert table.properties["hoodie.table.metadata.partitions"] == ""
     assert table.read().explain()["listing"] == "storage"
     assert table.read().count() == 3

@@ -20,7 +20,8 @@ SMALL = {
     "hoodie.keep.max.commits": 6,
     "hoodie.timeline.compaction.batch.size": 2,
 }
-BY_HAND = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
+# The metadata table lets nothing be archived before its own compaction.
+BY_HAND = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False, "hoodie.metadata.enable": False}
 
 
 def made(path: Path, options: dict[str, object], commits: int) -> tuple[hudini.Table, list[hudini.CommitResult]]:

@@ -36,6 +36,11 @@ impl Location {
     pub fn open(&self) -> Result<Arc<dyn Storage>> {
         storage::open(&self.url, &self.storage_options, Arc::new(SystemIds))
     }
+
+    /// The same place for workers, whose working directory may be another.
+    fn of(self, storage: &dyn Storage) -> Self {
+        Self { url: storage.root().to_owned(), ..self }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -67,7 +72,7 @@ impl Table {
     /// Opens the table at `location`, which must be one that hudini understands.
     pub fn open(location: Location, options: Options, context: Context) -> Result<Self> {
         let storage = location.open()?;
-        let table = Self { location, storage, context, options };
+        let table = Self { location: location.of(storage.as_ref()), storage, context, options };
         table.config()?;
         Ok(table)
     }
@@ -87,7 +92,7 @@ impl Table {
                 .at_path(storage.root())
                 .with_hint("open it, or pass exist_ok=True"));
         }
-        let table = Self { location, storage, context, options };
+        let table = Self { location: location.of(storage.as_ref()), storage, context, options };
         let config = table.config()?;
         if made {
             let wait = table.options.get_or_default(&options::LOCK_WAIT_MS)?;
