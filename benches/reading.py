@@ -27,8 +27,9 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from figures import Costs, table
 from reading_engines import Engine, Failed, Program, Spark
-from reading_jobs import FACE, HUDI_RS, JOBS, OURS, SPARK, WHEEL, Costs, Job, gates
+from reading_jobs import FACE, HUDI_RS, JOBS, OURS, SPARK, WHEEL, Job, gates
 
 IN_PYTHON = Path(__file__).with_name("reading_python.py")
 
@@ -91,23 +92,6 @@ def measured(engines: dict[str, Engine], jobs: list[Job], rounds: int) -> Costs:
     return costs
 
 
-def table(costs: Costs, engines: dict[str, Engine], jobs: list[Job], wrong: set[tuple[str, str]]) -> Iterator[str]:
-    yield "CPU s / wall s / peak MiB; in brackets, hudini's CPU over it; * other rows than hudini's"
-    yield f"| job | {' | '.join(engines)} |"
-    yield f"|---|{'---:|' * len(engines)}"
-    for job in jobs:
-        yield f"| {job.name} | {' | '.join(cell(costs, name, job.name, wrong) for name in engines)} |"
-
-
-def cell(costs: Costs, engine: str, job: str, wrong: set[tuple[str, str]]) -> str:
-    cost, ours = costs.get((engine, job)), costs.get((OURS, job))
-    if cost is None:
-        return ""
-    mib = "" if cost.mib == float("inf") else f" / {cost.mib:.0f}"
-    ratio = "" if engine == OURS or ours is None else f" ({ours.cpu / cost.cpu:.2f})"
-    return f"{cost.cpu:.3f} / {cost.wall:.3f}{mib}{ratio}{'*' if (engine, job) in wrong else ''}"
-
-
 @contextmanager
 def chosen_engines(chosen: argparse.Namespace) -> Iterator[dict[str, Engine]]:
     folder = chosen.folder.resolve()
@@ -144,7 +128,7 @@ def main() -> None:
     with chosen_engines(chosen) as engines:
         wrong = wrong_answers(engines, jobs)
         costs = measured(engines, jobs, chosen.rounds)
-        print("\n".join(table(costs, engines, jobs, wrong)))
+        print("\n".join(table(costs, list(engines), [job.name for job in jobs], wrong)))
         print("\n".join(["", *(gate.line(costs) for gate in gates())]))
 
 

@@ -15,7 +15,8 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from reading_jobs import BY_POSITION, Cost, Job
+from figures import Cost
+from reading_jobs import BY_POSITION, Job
 
 from tests.interop.oracle import Oracle, OracleError
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from figures import Figure, Gate
 
 OURS, FACE = "hudini", "hudini in Python"
 HUDI_RS, WHEEL, SPARK = "hudi-rs", "hudi wheel", "Spark"
@@ -63,55 +65,6 @@ JOBS = [
     Job(ONE_THREAD, "groups", threads=1),
     Job(TWO_THREADS, "groups", threads=2),
 ]
-
-
-class Cost(NamedTuple):
-    """What a read took: seconds of the CPU, seconds, peak memory. Infinite is unknown."""
-
-    cpu: float
-    wall: float
-    mib: float = float("inf")
-
-    def least(self, other: Cost) -> Cost:
-        return Cost(*map(min, self, other))
-
-
-Costs = dict[tuple[str, str], Cost]
-
-
-class Figure(NamedTuple):
-    """One number of the results."""
-
-    engine: str
-    job: str
-    what: Literal["cpu", "wall", "mib"] = "cpu"
-
-    def of(self, costs: Costs) -> float | None:
-        cost = costs.get((self.engine, self.job))
-        return None if cost is None else getattr(cost, self.what)
-
-
-@dataclass(frozen=True)
-class Gate:
-    """A figure, or what one is over another, must be at most (or at least) so much."""
-
-    says: str
-    limit: float
-    figure: Figure
-    over: Figure | None = None
-    at_least: bool = False
-
-    def value(self, costs: Costs) -> float | None:
-        """None if it was not measured."""
-        value, over = self.figure.of(costs), self.over.of(costs) if self.over else 1.0
-        return None if value is None or over is None else value / over
-
-    def line(self, costs: Costs) -> str:
-        value, sign = self.value(costs), ">=" if self.at_least else "<="
-        if value is None:
-            return f"not run {'':7} {sign} {self.limit:g}  {self.says}"
-        kept = value >= self.limit if self.at_least else value <= self.limit
-        return f"{'kept' if kept else 'MISSED':7} {value:7.3f} {sign} {self.limit:g}  {self.says}"
 
 
 OVER_HUDI_RS = {

@@ -5,6 +5,7 @@
 pub mod action;
 pub mod avro;
 pub mod bloom;
+pub mod empty;
 pub mod error;
 pub mod hash;
 pub mod hfile;

@@ -115,7 +115,8 @@ fn sizes_like_java(#[case] entries: u32, #[case] rate: f64, #[case] hashes: u32,
 #[case("a", [1_197_742, 96_836, 620_118, 143_505, 376_103])]
 fn first_positions(#[case] key: &str, #[case] expected: [usize; 5]) {
     let shape = Shape { hashes: 5, bits: 2_587_966, hash: KeyHash::Murmur };
-    let bits: Vec<_> = shape.positions(key).map(|(byte, mask)| byte * 8 + mask.trailing_zeros() as usize).collect();
+    let bits: Vec<_> =
+        shape.positions(key).map(|Position(byte, mask)| byte * 8 + mask.trailing_zeros() as usize).collect();
     assert_eq!(bits, expected);
 }
 
@@ -198,5 +199,21 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn keys_at_a_time_are_keys_one_by_one(
+        keys in prop::collection::vec(prop_oneof!["[a-c]{7}", "[a-cé]{0,12}"], 0..100),
+        entries in 1_u32..30,
+        before in 0_usize..20,
+    ) {
+        let mut one_by_one = BloomFilter::dynamic(entries, 0.01, 3 * entries).unwrap();
+        (0..before).for_each(|i| one_by_one.add(&format!("k{i}")));
+        let mut at_once = one_by_one.clone();
+        keys.iter().for_each(|key| one_by_one.add(key));
+        at_once.add_all(keys.iter().map(String::as_str));
+        prop_assert_eq!(at_once, one_by_one);
     }
 }

@@ -10,21 +10,24 @@
 
 mod consistent;
 mod digest;
+mod murmur;
 mod partition_buckets;
 
 use crate::key::key_parts;
 
 pub use consistent::{FIRST_RING_INSTANT, Node, NodeTag, RING_COMMIT_SUFFIX, RING_FOLDER, RING_SUFFIX, Ring, RingFile};
 pub use digest::fingerprint;
+pub(crate) use murmur::MurmurLanes;
+pub use murmur::hadoop_murmur2;
 pub use partition_buckets::{PARTITION_BUCKETS_FOLDER, PARTITION_BUCKETS_SUFFIX, PartitionBuckets};
 
-const MURMUR_MULTIPLIER: i32 = 0x5bd1_e995;
-const MURMUR_SHIFT: u32 = 24;
 const BUCKET_DIGITS: usize = 8;
 
 /// `java.lang.String.hashCode`.
 pub fn java_string_hash(text: &str) -> i32 {
-    text.encode_utf16().fold(0, |hash: i32, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+    let step = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
+    // Keys are ASCII nearly always, and then nothing has to be decoded.
+    if text.is_ascii() { text.bytes().map(u16::from).fold(0, step) } else { text.encode_utf16().fold(0, step) }
 }
 
 /// The bucket of the values of the hash fields, in record-key order. No buckets count as one.
@@ -81,27 +84,6 @@ pub fn metadata_shard(key: &str, shards: u32) -> u32 {
     // The absolute value of the least integer is itself in Java; only the second `abs` makes it positive.
     let hash = i64::from(java_string_hash(key).wrapping_abs());
     u32::try_from((hash % i64::from(shards.max(1))).abs()).unwrap_or_default()
-}
-
-/// 32-bit MurmurHash2 as Hadoop has it: the one to three bytes after the last whole word are signed, and enter counted
-/// from the wrong end compared with the original.
-pub fn hadoop_murmur2(data: &[u8], seed: i32) -> i32 {
-    let length = i32::try_from(data.len()).unwrap_or(i32::MAX);
-    let (words, tail) = data.as_chunks::<4>();
-    let mut hash = words.iter().fold(seed ^ length, |hash, word| {
-        let mixed = i32::from_le_bytes(*word).wrapping_mul(MURMUR_MULTIPLIER);
-        let mixed = (mixed ^ logical_shift(mixed, MURMUR_SHIFT)).wrapping_mul(MURMUR_MULTIPLIER);
-        hash.wrapping_mul(MURMUR_MULTIPLIER) ^ mixed
-    });
-    if !tail.is_empty() {
-        for (byte, shift) in tail.iter().rev().zip([0, 8, 16]) {
-            hash ^= i32::from(byte.cast_signed()) << shift;
-        }
-        hash = hash.wrapping_mul(MURMUR_MULTIPLIER);
-    }
-    hash ^= logical_shift(hash, 13);
-    hash = hash.wrapping_mul(MURMUR_MULTIPLIER);
-    hash ^ logical_shift(hash, 15)
 }
 
 /// 32-bit Jenkins hash (lookup3) as Hadoop has it: words are little-endian, the last twelve bytes come last.
@@ -241,14 +223,6 @@ mod tests {
     #[case("polygenelubricants", [0, 0, 0, 8, 0])]
     fn metadata_shards(#[case] key: &str, #[case] expected: [u32; 5]) {
         assert_eq!([1, 2, 4, 10, 64].map(|shards| metadata_shard(key, shards)), expected);
-    }
-
-    #[rstest]
-    #[case("TXN-001", -1_349_093_075)]
-    #[case("id:1,name:Alice", 71_696_166)]
-    #[case("a", -1_838_653_602)]
-    fn murmur(#[case] key: &str, #[case] expected: i32) {
-        assert_eq!(hadoop_murmur2(key.as_bytes(), 0), expected);
     }
 
     // Answers of Hadoop's JenkinsHash.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
@@ -20,6 +20,14 @@ pub(super) struct Column<'a> {
 impl Column<'_> {
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.has_no_parent(row) || *self.values.data_type() == DataType::Null || self.values.is_null(row)
+    }
+
+    /// The column itself where it is text already, and every row has some: a key of one field is nothing else.
+    pub(super) fn texts_of_all_rows(&self) -> Option<&StringArray> {
+        let texts = self.values.as_string_opt::<i32>().filter(|_| self.parents.is_none())?;
+        let all_have_some =
+            texts.null_count() == 0 && texts.value_offsets().windows(2).all(|ends| ends.first() < ends.last());
+        all_have_some.then_some(texts)
     }
 
     /// Whether a struct around the value is null.

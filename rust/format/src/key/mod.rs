@@ -27,6 +27,7 @@ mod tests;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{RecordBatch, StringArray};
 
+use crate::empty::with_buffer;
 use crate::{Error, ErrorKind, Result};
 
 use columns::Column;
@@ -52,6 +53,12 @@ impl KeyConfig {
     /// The record key of every row.
     pub fn record_keys(&self, batch: &RecordBatch) -> Result<StringArray> {
         let columns = columns::find(batch, self.key_fields.iter().map(String::as_str))?;
+        if let [column] = columns.as_slice()
+            && !self.names_single_key
+            && let Some(keys) = column.texts_of_all_rows()
+        {
+            return Ok(keys.clone());
+        }
         let mut keys = StringBuilder::new();
         let mut key = String::new();
         for row in 0..batch.num_rows() {
@@ -104,6 +111,9 @@ impl KeyConfig {
 
     /// The partition path of every row. Refuses what could not be read back, see [`check_value`].
     pub fn partition_paths(&self, batch: &RecordBatch) -> Result<StringArray> {
+        if self.partition_fields.is_empty() {
+            return with_buffer(&StringArray::new_repeated("", batch.num_rows()));
+        }
         let mut paths = StringBuilder::new();
         self.each_path(batch, check_value, |path| {
             paths.append_value(path);

@@ -1,5 +1,6 @@
 //! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
 
+mod extremes;
 mod footer;
 pub(crate) mod groups;
 mod parquet_schema;
@@ -7,6 +8,7 @@ mod plain;
 mod read;
 mod write;
 
+pub(crate) use extremes::extremes;
 pub(crate) use footer::column_bytes;
 pub use footer::{Footer, footer};
 pub use groups::LeftOut;

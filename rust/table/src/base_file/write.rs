@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{DataType, Schema};
 use hudini_format::bloom::{
     AVRO_SCHEMA_FOOTER, BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter, DEFAULT_FALSE_POSITIVES,
     DEFAULT_MAX_ENTRIES, MAX_RECORD_KEY_FOOTER, MIN_RECORD_KEY_FOOTER,
 };
+use hudini_format::empty::with_buffer;
 use hudini_format::schema::{avro_text, record_name};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -19,6 +22,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
+use super::extremes::{bytes_of_all, extremes};
 use super::footer::bytes_of;
 use super::parquet_schema;
 use crate::merge::record_keys;
@@ -104,7 +108,7 @@ impl BaseFileWriter {
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.keys.add(batch)?;
-        self.arrow.write(batch).map_err(|e| write_error(e, &self.path))?;
+        self.arrow.write(&with_buffers(batch)?).map_err(|e| write_error(e, &self.path))?;
         if self.arrow.in_progress_size() >= self.row_group_bytes {
             self.arrow.flush().map_err(|e| write_error(e, &self.path))?;
         }
@@ -131,7 +135,9 @@ impl BaseFileWriter {
 /// The rows as a Parquet file of their own, as a log block holds it.
 pub(crate) fn file_of(schema: &Schema, table: &str, options: &WriteOptions, rows: &[RecordBatch]) -> Result<Vec<u8>> {
     let mut writer = arrow_writer(Vec::new(), schema, table, options)?;
-    rows.iter().try_for_each(|rows| writer.write(rows)).map_err(refused)?;
+    for rows in rows {
+        writer.write(&with_buffers(rows)?).map_err(refused)?;
+    }
     writer.into_inner().map_err(refused)
 }
 
@@ -159,6 +165,18 @@ fn arrow_writer<W: io::Write + Send>(
     arrow.append_key_value_metadata(pair(AVRO_SCHEMA_FOOTER, avro_text(schema, table)?));
     arrow.append_key_value_metadata(pair(WRITER_MODEL.0, WRITER_MODEL.1.to_owned()));
     Ok(arrow)
+}
+
+/// Ready to be compared a lot.
+fn with_buffers(batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(|column| -> Result<ArrayRef> {
+        Ok(match column.data_type() {
+            DataType::Utf8 => Arc::new(with_buffer(column.as_string::<i32>())?),
+            DataType::Binary => Arc::new(with_buffer(column.as_binary::<i32>())?),
+            _ => Arc::clone(column),
+        })
+    });
+    Ok(RecordBatch::try_new(batch.schema(), columns.collect::<Result<Vec<_>>>()?)?)
 }
 
 fn pair(key: &str, value: String) -> KeyValue {
@@ -207,13 +225,19 @@ impl KeySummary {
 
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows += batch.num_rows() as u64;
-        for key in record_keys(batch)?.iter().flatten() {
-            self.bloom.add(key);
+        let keys = record_keys(batch)?;
+        self.bloom.add_all(keys.iter().flatten());
+        if let Some((least, greatest)) = java_extremes(keys) {
             match &mut self.range {
-                None => self.range = Some((key.to_owned(), key.to_owned())),
-                Some((low, _)) if java_less(key, low) => key.clone_into(low),
-                Some((_, high)) if java_less(high, key) => key.clone_into(high),
-                Some(_) => {}
+                None => self.range = Some((least.to_owned(), greatest.to_owned())),
+                Some((low, high)) => {
+                    if java_less(least, low) {
+                        least.clone_into(low);
+                    }
+                    if java_less(high, greatest) {
+                        greatest.clone_into(high);
+                    }
+                }
             }
         }
         Ok(())
@@ -228,6 +252,19 @@ impl KeySummary {
         }
         pairs
     }
+}
+
+/// The least and the greatest of keys in the order of [`java_less`].
+fn java_extremes(keys: &StringArray) -> Option<(&str, &str)> {
+    let by_bytes = extremes(keys)?;
+    if bytes_of_all(keys).is_ascii() {
+        return Some(by_bytes);
+    }
+    let mut keys = keys.iter().flatten();
+    let first = keys.next()?;
+    Some(keys.fold((first, first), |(least, greatest), key| {
+        (if java_less(key, least) { key } else { least }, if java_less(greatest, key) { key } else { greatest })
+    }))
 }
 
 /// The order of Java's strings: by UTF-16 units, which is that of the bytes except beyond the basic plane.

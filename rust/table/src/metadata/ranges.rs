@@ -252,16 +252,14 @@ pub(crate) fn bounds(values: &ArrayRef) -> Option<(StatValue, StatValue)> {
         DataType::Int64 => numbers::<Int64Type>(values, i64::cmp, StatValue::Long),
         DataType::Float32 => numbers::<Float32Type>(values, by_value_f32, StatValue::Float),
         DataType::Float64 => numbers::<Float64Type>(values, by_value_f64, StatValue::Double),
-        DataType::Utf8 => extremes(
-            values.as_string::<i32>().iter().flatten(),
-            |a, b| a.cmp(b),
-            |text| StatValue::String(text.to_owned()),
-        ),
-        DataType::Binary => extremes(
-            values.as_binary::<i32>().iter().flatten(),
-            |a, b| a.cmp(b),
-            |bytes| StatValue::Bytes(bytes.to_vec()),
-        ),
+        DataType::Utf8 => {
+            let text = |text: &str| StatValue::String(text.to_owned());
+            base_file::extremes(values.as_string::<i32>()).map(|(least, greatest)| (text(least), text(greatest)))
+        }
+        DataType::Binary => {
+            let bytes = |bytes: &[u8]| StatValue::Bytes(bytes.to_vec());
+            base_file::extremes(values.as_binary::<i32>()).map(|(least, greatest)| (bytes(least), bytes(greatest)))
+        }
         DataType::FixedSizeBinary(_) => extremes(
             values.as_fixed_size_binary().iter().flatten(),
             |a, b| a.cmp(b),

@@ -186,11 +186,10 @@ fn group(table: &Table, action: &Action, named: &[Named], homes: &Homes<'_>) -> 
     let parts = run_all(table.context.threads, named.iter().collect(), |_, named: &Named| {
         by_group(locator, named, homes)?
             .into_iter()
-            .map(|((partition, slot), rows)| {
-                let indices = PrimitiveArray::<UInt32Type>::from(rows);
-                let keys = (slot == NEW_KEYS).then(|| take(&named.names.keys, &indices, None)).transpose()?;
-                let keys = keys.map(|keys| keys.as_string::<i32>().clone());
-                Ok((partition.to_owned(), slot, take_record_batch(&named.rows, &indices)?, keys))
+            .flat_map(|(partition, slots)| slots.into_iter().map(move |(slot, rows)| (partition, slot, rows)))
+            .map(|(partition, slot, rows)| {
+                let keys = if slot == NEW_KEYS { Some(keys_at(&named.names.keys, &rows)?) } else { None };
+                Ok((partition.to_owned(), slot, rows_at(&named.rows, rows)?, keys))
             })
             .collect::<Result<Vec<_>>>()
     })?;
@@ -204,15 +203,21 @@ fn group(table: &Table, action: &Action, named: &[Named], homes: &Homes<'_>) -> 
     Ok((groups, new))
 }
 
-type RowsByGroup<'n> = BTreeMap<(&'n str, i32), Vec<u32>>;
+/// By partition and slot.
+type RowsByGroup<'n> = BTreeMap<&'n str, BTreeMap<i32, Vec<u32>>>;
 
 fn by_group<'n>(locator: &Locator, named: &'n Named, homes: &Homes<'_>) -> Result<RowsByGroup<'n>> {
     let has_buckets = locator.index().buckets().is_some();
     let mut rows = RowsByGroup::new();
+    // Rows of one partition often follow each other: it is looked for once.
+    let (mut last, mut by_slot) = ("", rows.entry("").or_default());
     for (row, (partition, key)) in named.names.partitions.iter().zip(&named.names.keys).enumerate() {
         let (Some(partition), Some(key)) = (partition, key) else {
             return Err(Error::internal("a row without a key or a partition"));
         };
+        if partition != last {
+            (last, by_slot) = (partition, rows.entry(partition).or_default());
+        }
         let row = u32::try_from(row).map_err(|_| Error::unsupported("a batch of more than 4 billion rows"))?;
         let bucket = has_buckets.then(|| locator.bucket(key)).transpose()?;
         let slots = match &bucket {
@@ -220,7 +225,7 @@ fn by_group<'n>(locator: &Locator, named: &'n Named, homes: &Homes<'_>) -> Resul
             None => homes.get(partition).map_or(&[][..], |known| known.slots(key)),
         };
         let slots = if slots.is_empty() { &[NEW_KEYS] } else { slots };
-        slots.iter().for_each(|slot| rows.entry((partition, *slot)).or_default().push(row));
+        slots.iter().for_each(|slot| by_slot.entry(*slot).or_default().push(row));
     }
     Ok(rows)
 }
@@ -235,10 +240,25 @@ fn place_new(action: &Action, new: New, groups: &mut Groups) -> Result<()> {
                 by_slot.entry(slot).or_default().push(row);
             }
             for (slot, indices) in by_slot {
-                let rows = take_record_batch(&rows, &PrimitiveArray::<UInt32Type>::from(indices))?;
+                let rows = rows_at(&rows, indices)?;
                 groups.entry((partition.clone(), slot)).or_default().push(rows);
             }
         }
     }
     Ok(())
+}
+
+/// Different rows of a batch, in order.
+fn rows_at(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch> {
+    if rows.len() == batch.num_rows() {
+        return Ok(batch.clone());
+    }
+    Ok(take_record_batch(batch, &PrimitiveArray::<UInt32Type>::from(rows))?)
+}
+
+fn keys_at(keys: &StringArray, rows: &[u32]) -> Result<StringArray> {
+    if rows.len() == keys.len() {
+        return Ok(keys.clone());
+    }
+    Ok(take(keys, &PrimitiveArray::<UInt32Type>::from(rows.to_vec()), None)?.as_string::<i32>().clone())
 }

@@ -50,7 +50,7 @@ impl Output<'_> {
         let mut ranges = Ranges::new(schema, self.indexed)?;
         for rows in rows {
             let rows = rows?;
-            let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
+            let names: ArrayRef = Arc::new(StringArray::new_repeated(name, rows.num_rows()));
             let rows = with_column(&rows, meta::FILE_NAME, names)?;
             ranges.add(&rows)?;
             writer.write(&rows)?;

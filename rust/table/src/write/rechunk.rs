@@ -12,11 +12,12 @@ use crate::Result;
 pub(crate) struct Rechunk<I> {
     input: Option<I>,
     coalescer: BatchCoalescer,
+    rows: usize,
 }
 
 impl<I> Rechunk<I> {
     pub(crate) fn new(input: I, schema: &SchemaRef, rows: usize) -> Self {
-        Self { input: Some(input), coalescer: BatchCoalescer::new(Arc::clone(schema), rows) }
+        Self { input: Some(input), coalescer: BatchCoalescer::new(Arc::clone(schema), rows), rows }
     }
 }
 
@@ -29,6 +30,10 @@ impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Rechunk<I> {
                 return Some(Ok(batch));
             }
             let pushed = match self.input.as_mut()?.next() {
+                // Nothing to cut and nothing to join.
+                Some(Ok(batch)) if self.coalescer.is_empty() && batch.num_rows() == self.rows => {
+                    return Some(Ok(batch));
+                }
                 Some(Ok(batch)) => self.coalescer.push_batch(batch),
                 Some(Err(e)) => return Some(Err(e)),
                 None => {
@@ -67,6 +72,7 @@ mod tests {
         assert_eq!(sizes(vec![batch(0..10)]), [4, 4, 2]);
         assert_eq!(sizes((0..10).map(|i| batch(i..i + 1)).collect()), [4, 4, 2]);
         assert_eq!(sizes(vec![batch(0..0), batch(0..8), batch(0..0)]), [4, 4]);
+        assert_eq!(sizes(vec![batch(0..4), batch(0..3), batch(0..4), batch(0..4)]), [4, 4, 4, 3]);
         assert_eq!(sizes(vec![]), [0; 0]);
     }
 

@@ -1,7 +1,9 @@
 //! Incoming rows, brought to the table's types and given their meta columns.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
@@ -169,8 +171,7 @@ impl Stamp<'_> {
             self.check_partition(&user)?;
         }
         let count = user.num_rows();
-        let same =
-            |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, count))) };
+        let same = |text: &str| -> ArrayRef { Arc::new(StringArray::new_repeated(text, count)) };
         let meta_columns: [ArrayRef; 5] =
             [same(self.instant), same(""), Arc::new(keys), same(self.partition), same(self.file_name)];
         let columns = meta_columns.into_iter().chain(user.columns().iter().cloned()).collect();
@@ -191,6 +192,9 @@ impl Stamp<'_> {
     }
 }
 
+/// Digits that a row's number seldom has more of.
+const DIGITS: usize = 8;
+
 /// Rows with their sequence numbers: `<instant>_<task>_<n>`, n counting the file's rows from `first`. Rows that were not
 /// changed keep theirs.
 pub(super) fn with_sequence_numbers(
@@ -202,10 +206,21 @@ pub(super) fn with_sequence_numbers(
 ) -> Result<ArrayRef> {
     let column = rows.column_by_name(meta::COMMIT_SEQNO).and_then(|c| c.as_string_opt::<i32>());
     let old = column.ok_or_else(|| Error::internal("rows without sequence numbers"))?;
-    let numbers = (0_u64..).zip(old.iter()).enumerate().map(|(row, (n, old))| {
-        if changed(row) { Some(format!("{instant}_{task}_{}", first + n)) } else { old.map(str::to_owned) }
-    });
-    Ok(Arc::new(numbers.collect::<StringArray>()))
+    // All begin alike; written one behind the other, they need no room of their own.
+    let mut number = format!("{instant}_{task}_");
+    let prefix = number.len();
+    let mut numbers = StringBuilder::with_capacity(old.len(), old.len() * (prefix + DIGITS));
+    for (row, (n, old)) in (first..).zip(old.iter()).enumerate() {
+        if changed(row) {
+            number.truncate(prefix);
+            // A `String` takes everything.
+            let _ = write!(number, "{n}");
+            numbers.append_value(&number);
+        } else {
+            numbers.append_option(old);
+        }
+    }
+    Ok(Arc::new(numbers.finish()))
 }
 
 /// The rows with one column exchanged.

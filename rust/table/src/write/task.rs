@@ -36,6 +36,10 @@ use crate::{Error, Result};
 /// Rows in one batch while a file is written; fixed, so that the bytes do not depend on how the input was cut.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
+/// The same of rows that only pass: the columns of a file are encoded one after the other, each with a dictionary of its
+/// own, and to change between them costs more than what no cache holds.
+const PIECE_ROWS: usize = 8 * BATCH_ROWS;
+
 /// What a task writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum FileKind {
@@ -132,6 +136,17 @@ struct Logged {
 /// What a task tells of its file.
 type Told = (WriteStat, Vec<ColumnRange>);
 
+/// A large batch in pieces, so that its meta columns take little room. None is copied.
+fn in_pieces(batch: Result<RecordBatch>) -> impl Iterator<Item = Result<RecordBatch>> {
+    let (batch, error) = batch.map_or_else(|e| (None, Some(Err(e))), |batch| (Some(batch), None));
+    let pieces = batch.into_iter().flat_map(|batch| {
+        let rows = batch.num_rows();
+        let starts = (0..rows).step_by(PIECE_ROWS);
+        starts.map(move |start| Ok(batch.slice(start, PIECE_ROWS.min(rows - start))))
+    });
+    pieces.chain(error)
+}
+
 struct Run<'a> {
     task: &'a Task,
     attempt: u32,
@@ -203,7 +218,7 @@ impl Run<'_> {
             rule: &self.task.rule,
             follows_keys: *self.task.locator.index() == Index::Records,
         };
-        input.into_iter().map(move |batch| stamp.rows(&batch?))
+        input.into_iter().flat_map(in_pieces).map(move |batch| stamp.rows(&batch?))
     }
 
     /// The incoming changes, merged among themselves by the table's rule.
@@ -265,7 +280,7 @@ impl Run<'_> {
         let old = self.base_rows(&schema)?.map(|batch| batch.map(Merged::unchanged));
         // Base files hold no deleted rows: readers would show them.
         let live = self.stamped(keys, name, input).map(|rows| rows.and_then(merge::without_deleted));
-        let new = Rechunk::new(live, &schema, BATCH_ROWS).map(|batch| {
+        let new = Rechunk::new(live, &schema, PIECE_ROWS).map(|batch| {
             let rows = batch?;
             inserted += rows.num_rows() as u64;
             Ok(Merged::all_changed(rows))
@@ -288,6 +303,10 @@ impl Run<'_> {
         let mut row = 0;
         let rows = merged.map(|merged| {
             let Merged { rows, changed } = merged?;
+            if changed.count_set_bits() == 0 {
+                row += rows.num_rows() as u64;
+                return Ok(rows);
+            }
             let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.number, row)?;
             row += rows.num_rows() as u64;
             with_column(&rows, meta::COMMIT_SEQNO, numbers)

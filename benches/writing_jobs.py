@@ -1,0 +1,126 @@
+"""What `writing.py` measures, and the gates that hudini keeps to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from figures import Cost, Costs, Figure, Gate
+from tables import ROWS, rows, updates
+
+OURS, FACE = "hudini", "hudini in Python"
+PYARROW, DELTA, ICEBERG, SPARK = "pyarrow", "delta-rs", "PyIceberg", "Apache Hudi"
+HUDI_RS = "hudi-rs, elsewhere"
+
+THOUSANDS = (1, 10, 100)
+ALL = "all"
+ZSTD, GZIP = "zstd", "gzip"
+CODEC = "hoodie.parquet.compression.codec"
+TABLE = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.table.ordering.fields": "ts",
+}
+BUCKETS = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "SIMPLE",
+    "hoodie.bucket.index.num.buckets": "4",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A kind of table. Names of layouts are names of folders."""
+
+    table_type: Literal["COPY_ON_WRITE", "MERGE_ON_READ"]
+    buckets: bool
+    codec: str = ZSTD
+
+    def __str__(self) -> str:
+        return f"{'COW' if self.table_type == 'COPY_ON_WRITE' else 'MOR'}, {'' if self.buckets else 'no '}buckets"
+
+    def options(self) -> dict[str, str]:
+        return TABLE | (BUCKETS if self.buckets else {"hoodie.index.type": "SIMPLE"}) | {CODEC: self.codec}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One write, of a table that the jobs before it have made."""
+
+    name: str
+    operation: Literal["bulk_insert", "upsert", "compact", "plain"]
+    layout: Layout
+    rows: str | None = None
+    before: tuple[Job, ...] = ()
+
+
+COW, MOR = Layout("COPY_ON_WRITE", buckets=True), Layout("MERGE_ON_READ", buckets=True)
+COW_FREE, MOR_FREE = Layout("COPY_ON_WRITE", buckets=False), Layout("MERGE_ON_READ", buckets=False)
+COW_GZIP = Layout("COPY_ON_WRITE", buckets=True, codec=GZIP)
+
+
+def load(layout: Layout) -> Job:
+    codec = "" if layout.codec == ZSTD else f", {layout.codec}"
+    return Job(f"load, {layout}{codec}", "bulk_insert", layout, ALL)
+
+
+def upsert(layout: Layout, thousands: int) -> Job:
+    return Job(f"upsert of {thousands} k, {layout}", "upsert", layout, f"{thousands}k", (load(layout),))
+
+
+PLAIN, PLAIN_GZIP = (Job(f"Parquet, no table, {layout.codec}", "plain", layout, ALL) for layout in (COW, COW_GZIP))
+COMPACTION = Job("compaction of 1 M + 100 k", "compact", MOR, None, (load(MOR), upsert(MOR, 100)))
+JOBS = [
+    PLAIN,
+    PLAIN_GZIP,
+    *map(load, (COW, MOR, COW_FREE, MOR_FREE, COW_GZIP)),
+    *(upsert(layout, thousands) for layout in (MOR, COW, COW_FREE) for thousands in THOUSANDS),
+    COMPACTION,
+]
+
+
+def written() -> Iterator[tuple[str, pa.Table]]:
+    """The rows that jobs write, by name."""
+    yield ALL, rows(np.arange(ROWS), 1)
+    for thousands in THOUSANDS:
+        yield f"{thousands}k", updates(thousands * 1000, 2)
+
+
+# Seconds of the CPU of hudi-rs 0.6.0-rc.1 at these jobs, with its simple or its record index, whichever is faster, in
+# another run: the peer takes an hour to build. Of copy-on-write only the range is known, 1.8 to 3.9.
+OF_HUDI_RS: Costs = {
+    (HUDI_RS, job.name): Cost(seconds)
+    for job, seconds in (
+        (load(COW), 1.6),
+        (load(MOR), 1.6),
+        (upsert(MOR, 1), 0.13),
+        (upsert(MOR, 10), 0.28),
+        (upsert(MOR, 100), 1.84),
+        (upsert(COW, 1), 1.8),
+        (upsert(COW, 100), 3.9),
+        (COMPACTION, 2.6),
+    )
+}
+OVER_HUDI_RS = {
+    load(COW): 0.6,
+    load(MOR): 0.6,
+    upsert(MOR, 1): 0.4,
+    upsert(MOR, 100): 0.5,
+    upsert(COW, 1): 0.6,
+    upsert(COW, 100): 0.6,
+    COMPACTION: 0.4,
+}
+
+
+def gates() -> Iterator[Gate]:
+    for job, plain in (load(COW), PLAIN), (load(MOR), PLAIN), (load(COW_GZIP), PLAIN_GZIP):
+        for writer, says in (PYARROW, "pyarrow's Parquet"), (OURS, "Parquet by the same crate"):
+            yield Gate(f"{job.name}, over {says}", 1.6, Figure(OURS, job.name), Figure(writer, plain.name))
+    for job, limit in OVER_HUDI_RS.items():
+        yield Gate(f"{job.name}, over {HUDI_RS}", limit, Figure(OURS, job.name), Figure(HUDI_RS, job.name))
+    for thousands in THOUSANDS:
+        job = upsert(MOR, thousands).name
+        yield Gate(f"{job}, over delta-rs", 1, Figure(OURS, job), Figure(DELTA, upsert(COW, thousands).name))
