@@ -26,7 +26,9 @@ class SteppingWriter:
     def __init__(self, path: str, rows: list[Row], options: dict[str, str] | None = None) -> None:
         self.rows = rows
         [self._batch] = pa.Table.from_pylist(rows, schema=SCHEMA).to_batches()
-        self._action = hudini.open(path)._core.begin("upsert", SCHEMA, LEFT_ALONE | (options or {}), {}, None, "evolve", None)
+        self._action = hudini.open(path)._core.begin(
+            "upsert", SCHEMA, LEFT_ALONE | (options or {}), {}, None, "evolve", None
+        )
         self._statuses: list[bytes] = []
 
     @property
