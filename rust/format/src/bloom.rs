@@ -248,11 +248,18 @@ impl BloomFilter {
                 let mut hashes = [0; LANES];
                 for _ in 0..self.shape.hashes {
                     lanes.hash(&mut hashes);
-                    for lane in 0..LANES {
-                        if let (Some(index), Some(hash)) = (rows.get(lane), hashes.get(lane))
-                            && let Some(row) = self.rows.get_mut(*index)
-                        {
-                            Position::of(*hash, bits).set(row);
+                    match self.rows.as_mut_slice() {
+                        // Of many keys there is one row, since there may be no more.
+                        [row] => {
+                            let row = row.as_mut_slice();
+                            hashes.iter().for_each(|hash| Position::of(*hash, bits).set(row));
+                        }
+                        several => {
+                            for (index, hash) in rows.iter().zip(&hashes) {
+                                if let Some(row) = several.get_mut(*index) {
+                                    Position::of(*hash, bits).set(row);
+                                }
+                            }
                         }
                     }
                 }

@@ -6,6 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, PrimitiveArray, RecordBatch, StringArray};
 use arrow_select::take::{take, take_record_batch};
+use hudini_format::empty::are_same;
 
 use super::action::Action;
 use super::locate::{Locator, Names};
@@ -215,7 +216,7 @@ fn by_group<'n>(locator: &Locator, named: &'n Named, homes: &Homes<'_>) -> Resul
         let (Some(partition), Some(key)) = (partition, key) else {
             return Err(Error::internal("a row without a key or a partition"));
         };
-        if partition != last {
+        if !are_same(partition, last) {
             (last, by_slot) = (partition, rows.entry(partition).or_default());
         }
         let row = u32::try_from(row).map_err(|_| Error::unsupported("a batch of more than 4 billion rows"))?;

@@ -32,6 +32,6 @@ pub(crate) use output::{Output, count, rows_at_most};
 pub use place::{GroupProfile, NEW_KEYS, PlacedTask};
 pub(crate) use rechunk::Rechunk;
 pub use request::{CommitResult, SchemaMode, WriteRequest};
-pub(crate) use task::BATCH_ROWS;
+pub(crate) use task::{BATCH_ROWS, FILE_BATCH_ROWS};
 pub use task::{Status, Task};
 pub use workers::{LookupTask, NewSlots};

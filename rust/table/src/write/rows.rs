@@ -7,6 +7,7 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use hudini_format::empty::are_same;
 use hudini_format::key::KeyConfig;
 use hudini_format::schema::{self, fit, meta};
 
@@ -182,7 +183,7 @@ impl Stamp<'_> {
     /// Rows that were sent to the wrong task would be lost to every later look-up.
     fn check_partition(&self, rows: &RecordBatch) -> Result<()> {
         let partitions = self.keys.partition_paths(rows)?;
-        match partitions.iter().flatten().find(|p| *p != self.partition) {
+        match partitions.iter().flatten().find(|p| !are_same(p, self.partition)) {
             Some(other) => Err(Error::internal(format!(
                 "a row of partition '{other}' came to the task of partition '{}'",
                 self.partition

@@ -33,12 +33,13 @@ use crate::timeline::arrow_schema;
 use crate::view::{FileSlice, in_partition};
 use crate::{Error, Result};
 
-/// Rows in one batch while a file is written; fixed, so that the bytes do not depend on how the input was cut.
+/// Rows that are worked on together.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// The same of rows that only pass: the columns of a file are encoded one after the other, each with a dictionary of its
-/// own, and to change between them costs more than what no cache holds.
-const PIECE_ROWS: usize = 8 * BATCH_ROWS;
+/// Rows in one batch on their way into a base file; fixed, so that the bytes do not depend on how the input was cut. Columns
+/// are encoded one after the other, each with a dictionary of its own: to change between them often costs more than that
+/// no cache holds a batch.
+pub(crate) const FILE_BATCH_ROWS: usize = 8 * BATCH_ROWS;
 
 /// What a task writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,8 +142,8 @@ fn in_pieces(batch: Result<RecordBatch>) -> impl Iterator<Item = Result<RecordBa
     let (batch, error) = batch.map_or_else(|e| (None, Some(Err(e))), |batch| (Some(batch), None));
     let pieces = batch.into_iter().flat_map(|batch| {
         let rows = batch.num_rows();
-        let starts = (0..rows).step_by(PIECE_ROWS);
-        starts.map(move |start| Ok(batch.slice(start, PIECE_ROWS.min(rows - start))))
+        let starts = (0..rows).step_by(FILE_BATCH_ROWS);
+        starts.map(move |start| Ok(batch.slice(start, FILE_BATCH_ROWS.min(rows - start))))
     });
     pieces.chain(error)
 }
@@ -258,14 +259,14 @@ impl Run<'_> {
     /// The rows of the group's base file, if there is one.
     fn base_rows(&self, schema: &SchemaRef) -> Result<Batches> {
         match self.task.slice.as_ref().and_then(|slice| Some(slice.path(slice.base.as_ref()?))) {
-            Some(path) => base_file::read(self.storage, &path, schema, &Mapping::default(), BATCH_ROWS),
+            Some(path) => base_file::read(self.storage, &path, schema, &Mapping::default(), FILE_BATCH_ROWS),
             None => Ok(Box::new(std::iter::empty())),
         }
     }
 
     fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<Told> {
         let schema = self.file_schema();
-        let mut merge = SliceMerge::new(self.base_rows(&schema)?, changes, BATCH_ROWS);
+        let mut merge = SliceMerge::new(self.base_rows(&schema)?, changes, FILE_BATCH_ROWS);
         let (written, ranges) = self.write_base(name, &schema, merge.by_ref())?;
         Ok((self.base_stat(name, &written, merge.counts()), ranges))
     }
@@ -280,7 +281,7 @@ impl Run<'_> {
         let old = self.base_rows(&schema)?.map(|batch| batch.map(Merged::unchanged));
         // Base files hold no deleted rows: readers would show them.
         let live = self.stamped(keys, name, input).map(|rows| rows.and_then(merge::without_deleted));
-        let new = Rechunk::new(live, &schema, PIECE_ROWS).map(|batch| {
+        let new = Rechunk::new(live, &schema, FILE_BATCH_ROWS).map(|batch| {
             let rows = batch?;
             inserted += rows.num_rows() as u64;
             Ok(Merged::all_changed(rows))

@@ -20,7 +20,7 @@ use crate::storage::Storage;
 use crate::table::Location;
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::view::FileSlice;
-use crate::write::{BATCH_ROWS, Output, Rechunk, count, rows_at_most};
+use crate::write::{BATCH_ROWS, FILE_BATCH_ROWS, Output, Rechunk, count, rows_at_most};
 
 /// All that a worker needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ impl CompactionTask {
         let name = name.to_string();
         let kind = if slice.base.is_some() { MarkerKind::Merge } else { MarkerKind::Create };
         // Rows keep who wrote them and when: a compaction changes no row.
-        let rows = Rechunk::new(merged.by_ref().map(|merged| Ok(merged?.rows)), &schema, BATCH_ROWS);
+        let rows = Rechunk::new(merged.by_ref().map(|merged| Ok(merged?.rows)), &schema, FILE_BATCH_ROWS);
         let expected = slice.base.iter().chain(&slice.logs).map(rows_at_most).sum();
         let output = self.output(storage, context);
         let (written, ranges) = output.write_base(&name, kind, &schema, expected, rows)?;
