@@ -190,12 +190,12 @@ def test_apache_reads_and_folds_logs_of_every_form(oracle: Oracle, path: Path, f
     told = {"hoodie.logfile.data.block.format": form, "hoodie.write.record.positions": positions}
     engine = Local(path, {**told, "hoodie.compact.inline": "false"})
     create(path, layout)
-    step(engine.bulk_insert, rows.batch(range(60), ts=100), model)
+    step(engine.bulk_insert, rows.batch([*range(60), *DELETED], ts=100), model)
     # Updates alone: rows with a place in the base file.
     step(
         engine.upsert, rows.shuffled([*rows.batch(range(0, 60, 3), ts=200), *rows.batch(range(1, 60, 7), ts=5)]), model
     )
-    gone = rows.batch(range(2, 60, 11), ts=1)
+    gone = rows.batch(DELETED[::2], ts=1)
     engine.delete(gone)
     model.delete(row["id"] for row in gone)
     holds(model, engine, apache)
