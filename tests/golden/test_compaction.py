@@ -14,6 +14,7 @@ from . import catalogue
 
 # What hudini does not write, by the part of the error that says so.
 REFUSED = {
+    "keeping the index",
     "change data capture",
     "virtual keys",
     "schema-on-read",
@@ -44,10 +45,12 @@ def rows_of(table: hudini.Table) -> pa.Table:
     return rows.drop_columns([name for name in rows.column_names if name == "_hoodie_file_name"])
 
 
+@pytest.mark.parametrize("metadata", ["true", "false"])
 @pytest.mark.parametrize("case", cases())
-def test_no_row_changes(case: str, tmp_path: Path) -> None:
+def test_no_row_changes(case: str, metadata: str, tmp_path: Path) -> None:
     path = catalogue.unpack(case, tmp_path)
-    table = hudini.open(path, options={**catalogue.facts()[case].get("read_conf", {})})
+    options = {**catalogue.facts()[case].get("read_conf", {}), "hoodie.metadata.enable": metadata}
+    table = hudini.open(path, options=options)
     try:
         before = rows_of(table)
         was_whole = table.verify().ok
