@@ -15,7 +15,7 @@ impl RowsOfKeys {
         let mut doubled = Vec::new();
         let mut row = 0;
         for batch in base {
-            for key in &*record_keys(&batch?)? {
+            for key in record_keys(&batch?)? {
                 if let Some((key, place)) = key.and_then(|key| Some((key, found.get_mut(key)?)))
                     && place.replace(row).is_some()
                 {
