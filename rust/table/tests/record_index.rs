@@ -171,6 +171,18 @@ fn a_table_that_was_written_without_gets_one(
 }
 
 #[test]
+fn a_write_that_is_refused_makes_no_index() {
+    let world = World::keeping_metadata(Place::Memory);
+    let spec = Spec::cow();
+    spec.create(&world);
+    spec.upsert(&world.table(), &[row("a", "X", 1, "x")]).unwrap();
+    let before = partitions(&world);
+    let e = write_with(&world.table(), &spec, Operation::Upsert, &[row("a", "X", 2, "y")], &[ASKED_FOR]).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidOption, "the table has buckets");
+    assert_eq!(partitions(&world), before);
+}
+
+#[test]
 fn two_writers_do_not_bring_one_key_into_two_partitions() {
     let world = World::keeping_metadata(Place::Memory);
     let spec = spec(TableType::CopyOnWrite);

@@ -6,7 +6,7 @@ use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, RING_FOLDER, bucket_of_file_
 
 use super::{Index, buckets};
 use crate::config::{HOODIE, TableConfig, keys};
-use crate::metadata::keep::has_record_index;
+use crate::metadata::keep::{has_record_index, wants_record_index};
 use crate::options::{self, IndexType, Options};
 use crate::storage::Storage;
 use crate::timeline::{Snapshot, Timeline};
@@ -25,7 +25,8 @@ pub(crate) fn resolve(
     snapshot: &Snapshot,
     given: &Options,
 ) -> Result<Index> {
-    let with_records = has_record_index(config) && given.get_or_default(&options::METADATA_ENABLE)?;
+    let has_records = has_record_index(config) || wants_record_index(given)?;
+    let with_records = has_records && given.get_or_default(&options::METADATA_ENABLE)?;
     let told = given.get(&options::INDEX_TYPE)?;
     told.map_or(Ok(()), IndexType::require_writable)?;
     let stored = config.get(keys::INDEX_TYPE).map(|word| options::INDEX_TYPE.read(word)).transpose()?;

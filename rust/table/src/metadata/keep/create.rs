@@ -49,7 +49,7 @@ pub(super) fn create(site: Site<'_>, config: &TableConfig, found: &Timeline) -> 
     let own = make_table(site, config, folder.as_ref())?;
     let snapshot = Snapshot::pin(site.store(), config, found, Until::Now)?;
     let with_statistics = keeps_statistics(site)?;
-    let with_records = wants_record_index(site)?;
+    let with_records = wants_record_index(site.options)?;
     let kept = kept(config, &snapshot, with_statistics)?;
     let known = what_is_there(site, config, &snapshot, &kept, with_records)?;
     let records = (Partition::RecordIndex, record_index_groups(known.count(&Partition::RecordIndex)));

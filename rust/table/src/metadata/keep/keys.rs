@@ -68,14 +68,23 @@ impl<'a> Before<'a> {
             return Ok(());
         }
         let mut moves = Moves::default();
+        let mut live: BTreeMap<&str, Vec<FileSlice>> = BTreeMap::new();
         for stat in metadata.write_stats() {
             let (Some(path), Some(file_id)) = (&stat.path, &stat.file_id) else { continue };
+            let is_log = LogFileName::parse(last_of(path)).is_some();
+            if !is_log && stat.num_inserts.unwrap_or(0) == 0 && stat.num_deletes.unwrap_or(0) == 0 {
+                continue;
+            }
             let partition = stat.partition_path.as_deref().unwrap_or_default();
+            if !live.contains_key(partition) {
+                live.insert(partition, self.slices(partition)?);
+            }
+            let old = live.get(partition).and_then(|slices| slices.iter().find(|slice| slice.file_id == *file_id));
             let home = self.home(partition, file_id, time)?;
-            let seen = if LogFileName::parse(last_of(path)).is_some() {
-                self.of_log(table, time, stat, path, &home)?
+            let seen = if is_log {
+                self.of_log(table, time, stat, path, old, &home)?
             } else {
-                self.of_base(time, stat, path, &home)?
+                self.of_base(time, stat, path, old, &home)?
             };
             moves.add(seen, &home);
         }
@@ -88,18 +97,21 @@ impl<'a> Before<'a> {
     }
 
     /// Keys that a base file brings, and those that it lacks of the one before it.
-    fn of_base(&self, time: &str, stat: &WriteStat, path: &str, home: &RecordIndexEntry) -> Result<Seen> {
+    fn of_base(
+        &self,
+        time: &str,
+        stat: &WriteStat,
+        path: &str,
+        old: Option<&FileSlice>,
+        home: &RecordIndexEntry,
+    ) -> Result<Seen> {
         let mut seen = Seen::default();
-        let (inserts, deletes) = (stat.num_inserts.unwrap_or(0), stat.num_deletes.unwrap_or(0));
-        if inserts == 0 && deletes == 0 {
-            return Ok(seen);
-        }
-        let old = self.slice(&home.partition, stat)?;
+        let deletes = stat.num_deletes.unwrap_or(0);
         let new = self.alone(path, home)?;
-        if old.is_none() {
+        let Some(old) = old else {
             self.each_key(self.snapshot, &new, |_, key| seen.added.push(key.to_owned()))?;
             return Ok(seen);
-        }
+        };
         // Rows of other writes were there before.
         let mut fresh = HashSet::new();
         let mut all = HashSet::new();
@@ -111,14 +123,12 @@ impl<'a> Before<'a> {
                 all.insert(key.to_owned());
             }
         })?;
-        if let Some(slice) = &old {
-            self.each_key(self.snapshot, slice, |_, key| {
-                fresh.remove(key);
-                if deletes > 0 && !all.contains(key) {
-                    seen.gone.push(key.to_owned());
-                }
-            })?;
-        }
+        self.each_key(self.snapshot, old, |_, key| {
+            fresh.remove(key);
+            if deletes > 0 && !all.contains(key) {
+                seen.gone.push(key.to_owned());
+            }
+        })?;
         seen.added.extend(fresh);
         Ok(seen)
     }
@@ -130,6 +140,7 @@ impl<'a> Before<'a> {
         time: &str,
         stat: &WriteStat,
         path: &str,
+        old: Option<&FileSlice>,
         home: &RecordIndexEntry,
     ) -> Result<Seen> {
         let mut after = self.snapshot.clone();
@@ -140,7 +151,7 @@ impl<'a> Before<'a> {
         if stat.num_deletes.unwrap_or(0) == 0 && known.len() == keys.len() {
             return Ok(Seen::default());
         }
-        let mut slice = self.slice(&home.partition, stat)?.unwrap_or(FileSlice { logs: Vec::new(), ..alone.clone() });
+        let mut slice = old.cloned().unwrap_or(FileSlice { logs: Vec::new(), ..alone.clone() });
         slice.logs.extend(alone.logs);
         let mut live = BTreeSet::new();
         self.each_key(&after, &slice, |_, key| {
@@ -168,11 +179,6 @@ impl<'a> Before<'a> {
 
     fn slices(&self, partition: &str) -> Result<Vec<FileSlice>> {
         view::newest_slices(self.site.store(), self.config, self.snapshot, partition)
-    }
-
-    /// The state of a file group that a write changes; `None` of a new one.
-    fn slice(&self, partition: &str, stat: &WriteStat) -> Result<Option<FileSlice>> {
-        Ok(self.slices(partition)?.into_iter().find(|slice| Some(&slice.file_id) == stat.file_id.as_ref()))
     }
 
     /// A written file as if there were no other.

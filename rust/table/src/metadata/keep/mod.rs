@@ -34,7 +34,7 @@ use self::records::Kept;
 use super::ranges::{self, chosen_columns};
 use super::{FIRST_WITH_VERSIONS, MetadataTable, index_definitions, partitions, partitions_in_flight};
 use crate::config::{TableConfig, clear_metadata_table};
-use crate::options::{self, IndexType};
+use crate::options::{self, IndexType, Options};
 use crate::site::Site;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::{Error, Result};
@@ -85,7 +85,7 @@ fn records_by_partition(definitions: &IndexDefinitions) -> bool {
 /// Makes the record index if it is asked for and not there, out of what the table holds. Callers hold the lock. Answers
 /// whether anything changed.
 pub(crate) fn prepare(site: Site<'_>, config: &TableConfig, found: &Timeline) -> Result<bool> {
-    let is_missing = is_wanted(site)? && wants_record_index(site)? && !has_record_index(config);
+    let is_missing = is_wanted(site)? && wants_record_index(site.options)? && !has_record_index(config);
     if is_missing {
         check(site, config)?;
         give_up(site, config)?;
@@ -94,9 +94,10 @@ pub(crate) fn prepare(site: Site<'_>, config: &TableConfig, found: &Timeline) ->
     Ok(is_missing)
 }
 
-fn wants_record_index(site: Site<'_>) -> Result<bool> {
-    let as_index = site.options.get(&options::INDEX_TYPE)? == Some(IndexType::GlobalRecordLevel);
-    Ok(as_index || site.options.get_or_default(&options::RECORD_INDEX_ENABLE)?)
+/// Whether a write asks for one.
+pub(crate) fn wants_record_index(given: &Options) -> Result<bool> {
+    let as_index = given.get(&options::INDEX_TYPE)? == Some(IndexType::GlobalRecordLevel);
+    Ok(as_index || given.get_or_default(&options::RECORD_INDEX_ENABLE)?)
 }
 
 /// The columns whose ranges a write has to tell; `columns` are the table's after it.

@@ -103,7 +103,6 @@ impl Action {
         keep::check(site, &config)?;
         let found = Timeline::load(storage, &config)?;
         service::refuse_under_restore(&found)?;
-        let config = if keep::prepare(site, &config, &found)? { table.config()? } else { config };
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         begin::refuse_column_ids(&snapshot)?;
         let stated = begin::write_schema(&snapshot)?;
@@ -113,14 +112,16 @@ impl Action {
         let columns = widened.unwrap_or(stated);
         let schema = schema::avro_text(&columns, &config.name)?;
         let index = index::resolve(&table.storage, &config, &found, &snapshot, &options)?;
-        let records = match index {
-            Index::Records => MetadataTable::open(&table.storage, &config, &found)?,
-            _ => None,
-        };
         let locator = Locator::new(&config.key_config()?, index, schema.clone());
         begin::check_input(&request, &config, input, &columns, &locator)?;
         let shares_out = locator.index().buckets().is_none() && request.operation.brings_rows();
         let sizes = shares_out.then(|| Sizes::of(&options, storage, &found)).transpose()?;
+        // What is refused is refused before this: it may make the record index.
+        let config = if keep::prepare(site, &config, &found)? { table.config()? } else { config };
+        let records = match locator.index() {
+            Index::Records => MetadataTable::open(&table.storage, &config, &found)?,
+            _ => None,
+        };
         let indexed = keep::indexed_columns(site, &config, &columns)?;
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
