@@ -7,6 +7,7 @@ pub mod avro;
 pub mod bloom;
 pub mod empty;
 pub mod error;
+mod gzip;
 pub mod hash;
 pub mod hfile;
 pub mod history;

@@ -47,7 +47,7 @@ class Oracle:
                 stderr=subprocess.STDOUT,
                 pass_fds=[replies_write],
                 cwd=folder,
-                env=_environment(installation),
+                env=environment(installation),
                 text=True,
             )
         os.close(replies_write)
@@ -144,7 +144,7 @@ class Oracle:
         return self._log_path.read_text(errors="replace")[-4000:]
 
 
-def _environment(installation: install.Installation) -> dict[str, str]:
+def environment(installation: install.Installation) -> dict[str, str]:
     """Nothing of the product's own Spark or Python may leak into the oracle's."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
     return kept | {

@@ -1,37 +1,23 @@
-//! One read of a table with hudi-rs, timed: `hudi-rs-peer TABLE [--columns a,b] [--out FILE]`. Prints what
-//! hudini's example `read` prints.
+//! What hudi-rs takes for the jobs of `benches/reading.py` and `benches/writing.py`, and how it fares in
+//! `benches/two_writers.py`:
+//!
+//! ```text
+//! hudi-rs-peer TABLE [--columns a,b] [--out FILE]
+//! hudi-rs-peer TABLE --operation O [--rows FILE] [--create TYPE] [--option key=value …] [--out FILE]
+//! hudi-rs-peer two-writers TABLE WRITER COMMITS ROWS
+//! ```
+//!
+//! The first two take what hudini's examples `read` and `write` take, as far as hudi-rs knows of it, and print what they
+//! print.
 
-use std::fs::File;
-use std::time::Instant;
-
-use arrow_ipc::writer::FileWriter;
-use hudi_core::config::read_options::ReadOptions;
-use hudi_core::table::Table;
-use rustix::time::{ClockId, clock_gettime};
-
-fn cpu() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
+mod jobs;
+mod two_writers;
 
 #[tokio::main]
 async fn main() {
-    let (mut table, mut out, mut options) = (String::new(), None, ReadOptions::new());
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--columns" => options = options.with_projection(words.next().unwrap().split(',')),
-            "--out" => out = words.next(),
-            _ => table = word,
-        }
-    }
-    let (started, before) = (Instant::now(), cpu());
-    let batches = Table::new(&table).await.unwrap().read(&options).await.unwrap();
-    let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
-    println!(r#"{{"rows": {rows}, "cpu": {:.4}, "wall": {:.4}}}"#, cpu() - before, started.elapsed().as_secs_f64());
-    if let (Some(out), Some(first)) = (out, batches.first()) {
-        let mut writer = FileWriter::try_new(File::create(out).unwrap(), first.schema_ref()).unwrap();
-        batches.iter().for_each(|batch| writer.write(batch).unwrap());
-        writer.finish().unwrap();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.split_first() {
+        Some((first, rest)) if first == "two-writers" => two_writers::write(rest).await,
+        _ => jobs::run(jobs::Job::parse(words)).await,
     }
 }

@@ -15,13 +15,11 @@ use std::io::{BufRead, Read};
 
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::MultiGzDecoder;
-use flate2::write::GzEncoder;
 
+use crate::gzip::{self, Gunzip, MOST_INFLATED};
 use crate::wire::Reader as Wire;
 use crate::{Error, Result};
 
-/// Deflate expands no further: a declared size beyond that is damage, found before anything is allocated.
-const GZIP_MOST_EXPANSION: usize = 1032;
 const SLACK: usize = 1024;
 
 /// The numbers are HBase's.
@@ -83,13 +81,16 @@ impl Codec {
                 out.extend_from_slice(bytes);
             }
             Self::Gzip => {
-                if raw > bytes.len().saturating_mul(GZIP_MOST_EXPANSION).saturating_add(SLACK) {
+                // Damage, found before anything is allocated.
+                if raw > bytes.len().saturating_mul(MOST_INFLATED).saturating_add(SLACK) {
                     let message = format!("{raw} bytes cannot come out of {} bytes of gzip", bytes.len());
                     return Err(Error::corrupt(message));
                 }
                 // Whatever the vector holds is overwritten, so only what it lacks is zeroed.
                 out.resize(raw, 0);
-                read_all(MultiGzDecoder::new(bytes), &mut out).map_err(|e| self.broken(e))?;
+                if !Gunzip::new().fill(bytes, &mut out) {
+                    read_all(MultiGzDecoder::new(bytes), &mut out).map_err(|e| self.broken(e))?;
+                }
             }
             Self::Bzip2 => {
                 out.resize(raw, 0);
@@ -118,13 +119,7 @@ impl Codec {
     pub(super) fn compress(self, raw: &[u8]) -> Result<Vec<u8>> {
         match self {
             Self::None => Ok(raw.to_vec()),
-            Self::Gzip => {
-                // The header is Java's: no time, no system.
-                let out = Vec::with_capacity(raw.len() / 4 + SLACK);
-                let builder = flate2::GzBuilder::new().operating_system(0);
-                let mut gzip: GzEncoder<Vec<u8>> = builder.write(out, flate2::Compression::default());
-                std::io::Write::write_all(&mut gzip, raw).and_then(|()| gzip.finish()).map_err(|e| self.broken(e))
-            }
+            Self::Gzip => gzip::compressed(raw).ok_or_else(|| Error::internal("gzip that is longer than it can be")),
             other => Err(Error::unsupported(format!("writing HFiles with {} compression", other.name()))
                 .with_hint("use GZ or NONE: Apache Hudi reads nothing else from 1.1 on")),
         }

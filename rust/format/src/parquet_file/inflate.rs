@@ -1,38 +1,26 @@
 //! Pages compressed by gzip, as Apache Hudi writes them unless it is told otherwise.
 //!
-//! ```text
-//! gzip      header | deflated | CRC-32 | u32 size of what it inflates to, least byte first      members, mostly one
-//! ```
-//!
-//! Pages are at hand as a whole, and so is the room that they take. libdeflate makes use of both, and needs less than half
-//! the time of a decoder that knows of neither; the `parquet` crate has one of the latter.
+//! Pages are at hand as a whole, and so is the room that they take; the decoder of the `parquet` crate makes use of
+//! neither.
 
 use std::io::Read;
 
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
-use libdeflater::Decompressor;
-use memchr::memmem;
 use parquet::column::page::Page;
 
 use super::Limits;
+use crate::gzip::{Gunzip, MOST_INFLATED, stated_size};
 use crate::{Error, Result};
 
-/// A byte inflates to so many at most.
-const MOST_INFLATED: usize = 1032;
-/// Where a member says its size.
-const SIZE: usize = 4;
-/// How a member begins: magic, and the one method that there is.
-const MEMBER: &[u8] = &[0x1f, 0x8b, 8];
-
 pub(super) struct Inflater {
-    decompressor: Decompressor,
+    gunzip: Gunzip,
     limits: Limits,
 }
 
 impl Inflater {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { decompressor: Decompressor::new(), limits }
+        Self { gunzip: Gunzip::new(), limits }
     }
 
     /// The page as it was before it was compressed.
@@ -56,16 +44,16 @@ impl Inflater {
 
     /// The bytes, behind those in front that are not compressed.
     fn inflated(&mut self, front: &[u8], packed: &[u8]) -> Result<Bytes> {
-        let size = packed.last_chunk::<SIZE>().map_or(0, |size| u32::from_le_bytes(*size) as usize);
+        let size = stated_size(packed);
         if size > self.limits.page_bytes {
             let message = format!("a Parquet page of {size} bytes, uncompressed");
             return Err(Error::unsupported(message).with_hint(format!("{} are the most", self.limits.page_bytes)));
         }
-        if size <= packed.len().saturating_mul(MOST_INFLATED) && is_one_member(packed) {
+        if size <= packed.len().saturating_mul(MOST_INFLATED) {
             let mut page = vec![0; front.len() + size];
             let (levels, values) = page.split_at_mut(front.len());
             levels.copy_from_slice(front);
-            if self.decompressor.gzip_decompress(packed, values) == Ok(size) {
+            if self.gunzip.fill(packed, values) {
                 return Ok(page.into());
             }
         }
@@ -83,12 +71,6 @@ impl Inflater {
         }
         Ok(page.into())
     }
-}
-
-/// libdeflate stops behind the first one and does not say where that was. If these bytes stand there by chance, nothing is
-/// lost but time.
-fn is_one_member(packed: &[u8]) -> bool {
-    packed.get(1..).is_some_and(|behind| memmem::find(behind, MEMBER).is_none())
 }
 
 #[cfg(test)]

@@ -90,9 +90,9 @@ impl MetadataTable {
         let keys: BTreeSet<String> = keys.into_iter().collect();
         let mut found: BTreeMap<String, Vec<MetadataRecord>> = BTreeMap::new();
         for slices in groups.within(within) {
-            let mut by_group: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+            let mut by_group: BTreeMap<u32, Vec<String>> = BTreeMap::new();
             for key in &keys {
-                by_group.entry(groups.number_of(key, slices)?).or_default().insert(key.clone());
+                by_group.entry(groups.number_of(key, slices)?).or_default().push(key.clone());
             }
             for (number, keys) in by_group {
                 for record in self.read(slices, number, Wanted::Keys(keys))? {

@@ -5,7 +5,7 @@ use hudini_format::instant::Action;
 
 use crate::Result;
 use crate::config::TableConfig;
-use crate::metadata::keep::{self, News, RangesByFile};
+use crate::metadata::keep::{self, News, Told};
 use crate::site::Site;
 use crate::timeline::{self, Timeline};
 
@@ -15,9 +15,9 @@ const LOOKS_AFTER_FAILURE: usize = 3;
 /// What a finished action did to the table's files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Done<'a> {
-    /// A write, a compaction, a clustering: files were added, or replaced. What is in the columns of the files is read
-    /// from those of which it is not told.
-    Wrote(&'a CommitMetadata, &'a RangesByFile),
+    /// A write, a compaction, a clustering: files were added, or replaced. What the metadata table keeps of them
+    /// is read from those of which it is not told.
+    Wrote(&'a CommitMetadata, &'a Told),
     Cleaned(&'a CleanMetadata),
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn publish(
     done: Done<'_>,
 ) -> Result<String> {
     let (news, body) = match done {
-        Done::Wrote(metadata, ranges) => (News::Wrote(metadata, ranges), metadata.encode()?),
+        Done::Wrote(metadata, told) => (News::Wrote(metadata, told), metadata.encode()?),
         Done::Cleaned(metadata) => (News::Cleaned(metadata), metadata.encode()?),
     };
     // Asked anew: Apache Hudi may have made a metadata table since the caller looked.

@@ -62,6 +62,7 @@ impl<'a> Before<'a> {
         table: &MetadataTable,
         time: &str,
         metadata: &CommitMetadata,
+        logs_bring_no_keys: bool,
         changes: &mut Changes,
     ) -> Result<()> {
         if metadata.operation_type.as_deref() == Some(COMPACT) || metadata.compacted == Some(true) {
@@ -72,7 +73,8 @@ impl<'a> Before<'a> {
         for stat in metadata.write_stats() {
             let (Some(path), Some(file_id)) = (&stat.path, &stat.file_id) else { continue };
             let is_log = LogFileName::parse(last_of(path)).is_some();
-            if !is_log && stat.num_inserts.unwrap_or(0) == 0 && stat.num_deletes.unwrap_or(0) == 0 {
+            let brings_none = if is_log { logs_bring_no_keys } else { stat.num_inserts.unwrap_or(0) == 0 };
+            if brings_none && stat.num_deletes.unwrap_or(0) == 0 {
                 continue;
             }
             let partition = stat.partition_path.as_deref().unwrap_or_default();

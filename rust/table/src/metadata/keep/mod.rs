@@ -31,7 +31,7 @@ use hudini_format::schema::meta;
 
 use self::deltacommit::{Changes, Group, WrittenSchema};
 use self::records::Kept;
-use super::ranges::{self, chosen_columns};
+use super::ranges::{self, ColumnRange, chosen_columns};
 use super::{FIRST_WITH_VERSIONS, MetadataTable, index_definitions, partitions, partitions_in_flight};
 use crate::config::{TableConfig, clear_metadata_table};
 use crate::options::{self, IndexType, Options};
@@ -39,15 +39,24 @@ use crate::site::Site;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::{Error, Result};
 
-pub(crate) use records::RangesByFile;
-
 /// What an action did.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum News<'n> {
-    /// Files were added. What is in their columns is read from them where it is not told.
-    Wrote(&'n CommitMetadata, &'n RangesByFile),
+    /// Files were added. What is in them is read from them where it is not told.
+    Wrote(&'n CommitMetadata, &'n Told),
     Cleaned(&'n CleanMetadata),
 }
+
+/// What an action knows of the files that it wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) ranges: RangesByFile,
+    /// Whether each key in its logs was found in the record index.
+    pub(crate) logs_bring_no_keys: bool,
+}
+
+/// Column ranges of written files, by their paths.
+type RangesByFile = BTreeMap<String, Vec<ColumnRange>>;
 
 /// Refuses what the metadata table would have to learn and cannot: before anything is written.
 pub(crate) fn check(site: Site<'_>, config: &TableConfig) -> Result<()> {
@@ -151,11 +160,12 @@ pub(crate) fn tell(
     let kept = kept(site, config, found, &table, after.as_ref())?;
     let changes = match news {
         News::Wrote(metadata, told) => {
-            let ranges = completed_ranges(site, metadata, told, &kept)?;
+            let ranges = completed_ranges(site, metadata, &told.ranges, &kept)?;
             let mut changes = records::of_write(metadata, &ranges, &kept)?;
             if table.has(&Partition::RecordIndex) {
                 let before = Snapshot::pin(site.store(), config, found, Until::Now)?;
-                keys::Before::new(site, config, &before)?.put_changes(&table, time, metadata, &mut changes)?;
+                let before = keys::Before::new(site, config, &before)?;
+                before.put_changes(&table, time, metadata, told.logs_bring_no_keys, &mut changes)?;
             }
             changes
         }

@@ -10,12 +10,10 @@ use hudini_format::metadata_record::{
     key,
 };
 
+use super::RangesByFile;
 use super::deltacommit::Changes;
 use crate::metadata::ranges::{ColumnRange, shortest};
 use crate::{Error, Result};
-
-/// Column ranges of written files, by their paths.
-pub(crate) type RangesByFile = BTreeMap<String, Vec<ColumnRange>>;
 
 /// Which statistics are kept, and how.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use crate::base_file::WriteOptions;
 use crate::concurrency::{self, Heart};
 use crate::config::TableConfig;
 use crate::merge::{Memory, MergeRule};
-use crate::metadata::keep::{self, RangesByFile};
+use crate::metadata::keep::{self, Told};
 use crate::options::{self, Options};
 use crate::scan::PartitionFilter;
 use crate::service::{
@@ -135,9 +135,9 @@ impl Compaction {
     /// Makes what the tasks wrote part of the table. On an error the plan waits as before, unless storage failed in the very
     /// moment of completion; then the timeline was looked at, and the answer is what it says.
     pub fn commit(self, statuses: Vec<CompactionStatus>) -> Result<CommitResult> {
-        let done = self.check_statuses(statuses).and_then(|(stats, ranges)| {
+        let done = self.check_statuses(statuses).and_then(|(stats, told)| {
             let lock = write::lock(&self.table, &self.options)?;
-            let completed = self.complete(&stats, &ranges)?;
+            let completed = self.complete(&stats, &told)?;
             drop(lock);
             Ok((stats, completed))
         });
@@ -187,15 +187,15 @@ impl Compaction {
         self.table.storage.as_ref()
     }
 
-    fn check_statuses(&self, statuses: Vec<CompactionStatus>) -> Result<(Vec<WriteStat>, RangesByFile)> {
+    fn check_statuses(&self, statuses: Vec<CompactionStatus>) -> Result<(Vec<WriteStat>, Told)> {
         let mut stats = BTreeMap::new();
-        let mut ranges = RangesByFile::new();
+        let mut told = Told::default();
         let is_ours = |status: &CompactionStatus| {
             status.instant == self.time && self.tasks.iter().any(|task| task.number == status.number)
         };
         for status in statuses {
             let is_ours = is_ours(&status);
-            ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
+            told.ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
             if !is_ours || stats.insert(status.number, status.stat).is_some() {
                 let message = format!("an unexpected result for operation {} of a compaction", status.number);
                 return Err(Error::internal(message).at_instant(&self.time));
@@ -204,13 +204,13 @@ impl Compaction {
         match self.tasks.iter().find(|task| !stats.contains_key(&task.number)) {
             Some(task) => Err(Error::internal(format!("operation {} of a compaction brought no result", task.number))
                 .at_instant(&self.time)),
-            None => Ok((stats.into_values().collect(), ranges)),
+            None => Ok((stats.into_values().collect(), told)),
         }
     }
 
     /// Under the lock: is the plan still ours, and if so, done. Other writers are in nobody's way: what they logged since
     /// the plan lies on top of it.
-    fn complete(&self, stats: &[WriteStat], ranges: &RangesByFile) -> Result<String> {
+    fn complete(&self, stats: &[WriteStat], told: &Told) -> Result<String> {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
@@ -220,7 +220,7 @@ impl Compaction {
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let action = (self.time.as_str(), Action::Compaction);
         let metadata = self.metadata(stats)?;
-        service::publish(self.table.site(&self.options), &config, &found, action, Done::Wrote(&metadata, ranges))
+        service::publish(self.table.site(&self.options), &config, &found, action, Done::Wrote(&metadata, told))
     }
 
     fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {

@@ -10,7 +10,7 @@ use super::{Action, lock};
 use crate::concurrency;
 use crate::config::TableConfig;
 use crate::index;
-use crate::metadata::keep::RangesByFile;
+use crate::metadata::keep::Told;
 use crate::options;
 use crate::service;
 use crate::storage::{LockGuard, Storage};
@@ -25,8 +25,8 @@ impl Action {
     /// Makes what the tasks wrote part of the table. On an error nothing of it shows, unless storage failed in the very
     /// moment of completion; then the timeline was looked at, and the answer is what it says.
     pub fn commit(mut self, statuses: Vec<Status>) -> Result<CommitResult> {
-        let (stats, ranges) = match self.check_statuses(statuses) {
-            Ok(told) => told,
+        let (stats, told) = match self.check_statuses(statuses) {
+            Ok(checked) => checked,
             Err(e) => return Err(self.failed(e)),
         };
         if stats.is_empty() && self.replaced.as_ref().is_none_or(|replaced| replaced.values().all(Vec::is_empty)) {
@@ -38,7 +38,7 @@ impl Action {
             Ok(lock) => lock,
             Err(e) => return Err(self.failed(e)),
         };
-        let (completed, found) = match self.complete(&stats, &ranges) {
+        let (completed, found) = match self.complete(&stats, &told) {
             Ok(done) => done,
             Err(e) => {
                 drop(lock);
@@ -93,11 +93,11 @@ impl Action {
         }
     }
 
-    fn check_statuses(&self, statuses: Vec<Status>) -> Result<(Vec<WriteStat>, RangesByFile)> {
+    fn check_statuses(&self, statuses: Vec<Status>) -> Result<(Vec<WriteStat>, Told)> {
         let wanted = self.placed.clone().unwrap_or_default();
         let mut seen = BTreeSet::new();
         let mut stats = Vec::with_capacity(statuses.len());
-        let mut ranges = RangesByFile::new();
+        let mut told = Told { logs_bring_no_keys: self.looks_up_records(), ..Told::default() };
         for status in statuses {
             let group = (status.partition, status.file_id);
             if status.instant != self.time || !wanted.contains(&group) || !seen.insert(group.clone()) {
@@ -107,7 +107,7 @@ impl Action {
                 ))
                 .at_instant(&self.time));
             }
-            ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
+            told.ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
             stats.push(status.stat);
         }
         match wanted.difference(&seen).next() {
@@ -115,12 +115,12 @@ impl Action {
                 "the task of file group {group} of partition '{partition}' brought no result"
             ))
             .at_instant(&self.time)),
-            None => Ok((stats, ranges)),
+            None => Ok((stats, told)),
         }
     }
 
     /// Under the lock: is all still as it was, and if so, done. Answers the timeline before it, too.
-    fn complete(&self, stats: &[WriteStat], ranges: &RangesByFile) -> Result<(String, Timeline)> {
+    fn complete(&self, stats: &[WriteStat], told: &Told) -> Result<(String, Timeline)> {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
@@ -131,7 +131,7 @@ impl Action {
         check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let metadata = self.metadata(stats)?;
-        let done = service::Done::Wrote(&metadata, ranges);
+        let done = service::Done::Wrote(&metadata, told);
         let completed = service::publish(self.site(), &config, &found, (&self.time, self.kind), done)?;
         Ok((completed, found))
     }

@@ -279,6 +279,11 @@ impl Action {
             && matches!(self.request.operation, Operation::Upsert | Operation::Delete)
     }
 
+    /// Whether the rows in its logs are those whose keys the record index has: new ones go to base files.
+    fn looks_up_records(&self) -> bool {
+        self.looks_up() && self.records.is_some()
+    }
+
     /// Where the record index has keys, and the slots of the file groups that it names there.
     pub(super) fn recorded(&mut self, keys: BTreeSet<String>) -> Result<Places> {
         let Some(records) = &self.records else { return Ok(Places::new()) };
