@@ -32,7 +32,7 @@ fn each<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> impl It
 
 /// Whether every row has the same value, as in most meta columns. That is seen in one comparison of the column's bytes
 /// with themselves, a value further on.
-fn is_repeated<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> bool {
+pub(super) fn is_repeated<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> bool {
     let (Some(first), all) = (each(values).next(), bytes_of_all(values)) else { return false };
     let length = first.bytes.len();
     let further_on = all.get(length..).zip(all.len().checked_sub(length).and_then(|most| all.get(..most)));

@@ -6,6 +6,8 @@ pub(crate) mod groups;
 mod parquet_schema;
 mod plain;
 mod read;
+mod repeated;
+mod row_groups;
 mod write;
 
 pub(crate) use extremes::extremes;

@@ -13,7 +13,6 @@ use hudini_format::bloom::{
 };
 use hudini_format::empty::with_buffer;
 use hudini_format::schema::{avro_text, record_name};
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -25,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::extremes::{bytes_of_all, extremes};
 use super::footer::bytes_of;
 use super::parquet_schema;
+use super::row_groups::RowGroups;
 use crate::merge::record_keys;
 use crate::options::{self, Codec, Options};
 use crate::storage::{Put, Storage, Writer};
@@ -75,7 +75,7 @@ pub struct WrittenFile {
 
 /// Writes one base file; nothing is visible before [`BaseFileWriter::finish`].
 pub struct BaseFileWriter {
-    arrow: ArrowWriter<Sink>,
+    groups: RowGroups<Sink>,
     keys: KeySummary,
     path: String,
     row_group_bytes: usize,
@@ -99,7 +99,7 @@ impl BaseFileWriter {
     ) -> Result<Self> {
         let sink = Sink { writer: storage.writer(path)?, bytes: 0 };
         Ok(Self {
-            arrow: arrow_writer(sink, schema, table, options)?,
+            groups: row_groups(sink, schema, table, options)?,
             keys: KeySummary::new(expected_rows)?,
             path: path.to_owned(),
             row_group_bytes: usize::try_from(options.row_group_bytes).unwrap_or(usize::MAX),
@@ -108,9 +108,9 @@ impl BaseFileWriter {
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.keys.add(batch)?;
-        self.arrow.write(&with_buffers(batch)?).map_err(|e| write_error(e, &self.path))?;
-        if self.arrow.in_progress_size() >= self.row_group_bytes {
-            self.arrow.flush().map_err(|e| write_error(e, &self.path))?;
+        self.groups.write(&with_buffers(batch)?).map_err(|e| write_error(e, &self.path))?;
+        if self.groups.in_progress_size() >= self.row_group_bytes {
+            self.groups.flush().map_err(|e| write_error(e, &self.path))?;
         }
         Ok(())
     }
@@ -119,11 +119,11 @@ impl BaseFileWriter {
     pub fn finish(mut self, before_visible: impl FnOnce() -> Result<()>) -> Result<WrittenFile> {
         let rows = self.keys.rows;
         for (key, value) in self.keys.footer() {
-            self.arrow.append_key_value_metadata(pair(key, value));
+            self.groups.append_key_value_metadata(pair(key, value));
         }
-        self.arrow.flush().map_err(|e| write_error(e, &self.path))?;
-        let column_bytes = bytes_of(self.arrow.flushed_row_groups());
-        let sink = self.arrow.into_inner().map_err(|e| write_error(e, &self.path))?;
+        self.groups.flush().map_err(|e| write_error(e, &self.path))?;
+        let column_bytes = bytes_of(self.groups.flushed_row_groups());
+        let sink = self.groups.into_inner().map_err(|e| write_error(e, &self.path))?;
         before_visible()?;
         match sink.writer.close().map_err(|e| e.at_path(&self.path))? {
             Put::Done(_) => Ok(WrittenFile { rows, bytes: sink.bytes, column_bytes }),
@@ -134,19 +134,19 @@ impl BaseFileWriter {
 
 /// The rows as a Parquet file of their own, as a log block holds it.
 pub(crate) fn file_of(schema: &Schema, table: &str, options: &WriteOptions, rows: &[RecordBatch]) -> Result<Vec<u8>> {
-    let mut writer = arrow_writer(Vec::new(), schema, table, options)?;
+    let mut writer = row_groups(Vec::new(), schema, table, options)?;
     for rows in rows {
         writer.write(&with_buffers(rows)?).map_err(refused)?;
     }
     writer.into_inner().map_err(refused)
 }
 
-fn arrow_writer<W: io::Write + Send>(
+fn row_groups<W: io::Write + Send>(
     sink: W,
     schema: &Schema,
     table: &str,
     options: &WriteOptions,
-) -> Result<ArrowWriter<W>> {
+) -> Result<RowGroups<W>> {
     let (name, namespace) = record_name(table);
     let unique = |name: &str| ColumnPath::from(name);
     let properties = WriterProperties::builder()
@@ -161,10 +161,10 @@ fn arrow_writer<W: io::Write + Send>(
         .with_properties(properties)
         .with_skip_arrow_metadata(true)
         .with_parquet_schema(parquet_schema::descriptor(schema, &format!("{namespace}.{name}"))?);
-    let mut arrow = ArrowWriter::try_new_with_options(sink, schema.clone().into(), arrow_options).map_err(refused)?;
-    arrow.append_key_value_metadata(pair(AVRO_SCHEMA_FOOTER, avro_text(schema, table)?));
-    arrow.append_key_value_metadata(pair(WRITER_MODEL.0, WRITER_MODEL.1.to_owned()));
-    Ok(arrow)
+    let mut groups = RowGroups::new(sink, schema.clone().into(), arrow_options).map_err(refused)?;
+    groups.append_key_value_metadata(pair(AVRO_SCHEMA_FOOTER, avro_text(schema, table)?));
+    groups.append_key_value_metadata(pair(WRITER_MODEL.0, WRITER_MODEL.1.to_owned()));
+    Ok(groups)
 }
 
 /// Ready to be compared a lot.
