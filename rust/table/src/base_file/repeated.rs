@@ -1,27 +1,27 @@
 //! The column chunk of a column whose rows all have one value.
 //!
-//! Its pages are all alike but for the last. So the encoder is given some rows, as many less a page, and those of the last
-//! page. The chunk is the last page with the first one in front, as often as it takes, and every number that is told of it
-//! grows by what a page adds.
+//! Its pages are all alike but for the last. So the encoder is given the rows of one page and those of the last page, and
+//! the first page is repeated as often as it takes. Every number that is told of the chunk grows by what that page adds.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{FieldRef, Schema};
 use bytes::Bytes;
+use hudini_format::empty::with_buffer;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::basic::Type as Physical;
+use parquet::basic::{PageType, Type as Physical};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, LevelHistogram, OffsetIndexBuilder};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ColumnIndexBuilder, LevelHistogram, OffsetIndexBuilder, PageEncodingStats,
+};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::{OffsetIndexMetaData, PageLocation};
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 
-/// More than the rows that are encoded at a time: a page may have so many beyond its limit.
-const BEYOND: usize = 1024;
 /// What a file begins with.
 const MAGIC: usize = 4;
 
@@ -35,21 +35,22 @@ pub(super) struct Repeated<'a> {
 }
 
 impl Repeated<'_> {
-    /// `None` if it is not worth while, or if the pages are not alike.
+    /// `None` if it is not worth while, or if the pages are others than expected.
     pub(super) fn chunk(self, rows: usize) -> Result<Option<(Bytes, ColumnCloseResult)>> {
-        let two_pages = 2 * self.properties.data_page_row_count_limit().saturating_add(BEYOND);
-        if rows / 2 < two_pages {
+        let of_page = self.rows_of_page();
+        let pages = rows.div_ceil(of_page.max(1));
+        if pages < 4 {
             return Ok(None);
         }
-        let long = self.encoded(two_pages)?;
-        let Some(of_page) = long.rows_of_page().filter(|rows| *rows > 0 && 2 * *rows <= two_pages) else {
-            return Ok(None);
-        };
-        let copies = (rows - 1) / of_page;
-        let short = self.encoded(two_pages - of_page)?;
-        let last = self.encoded(rows - copies * of_page)?;
-        let samples = Samples { long, short, last, of_page, copies };
-        samples.pages().map(|pages| samples.chunk(rows, pages)).transpose()
+        let more = pages - 2;
+        let sample = self.encoded(rows - more * of_page)?;
+        sample.parts(of_page).map(|parts| sample.chunk(rows, more, of_page, parts)).transpose()
+    }
+
+    /// Where values may be missing the encoder counts rows one by one, else so many at a time.
+    fn rows_of_page(self) -> usize {
+        let limit = self.properties.data_page_row_count_limit();
+        if self.field.is_nullable() { limit } else { limit.next_multiple_of(self.properties.write_batch_size().max(1)) }
     }
 
     fn encoded(self, rows: usize) -> Result<Sample> {
@@ -59,7 +60,7 @@ impl Repeated<'_> {
             SerializedFileWriter::new(Vec::new(), Arc::new(root), WriterPropertiesPtr::clone(self.properties))?;
         let writers = ArrowRowGroupWriterFactory::new(&file, schema).create_column_writers(0)?;
         let [mut writer] = <[_; 1]>::try_from(writers).map_err(|_| odd("a column of texts has several leaves"))?;
-        let values: ArrayRef = Arc::new(StringArray::new_repeated(self.value, rows));
+        let values: ArrayRef = repeated(self.value, rows)?;
         for leaf in compute_leaves(self.field, &values)? {
             writer.write(&leaf)?;
         }
@@ -77,7 +78,7 @@ impl Repeated<'_> {
     }
 }
 
-/// A chunk of one, two or few pages.
+/// A chunk of two pages.
 struct Sample {
     bytes: Vec<u8>,
     metadata: ColumnChunkMetaData,
@@ -85,153 +86,143 @@ struct Sample {
     pages: Vec<PageLocation>,
 }
 
-impl Sample {
-    /// Of the first, if there are several.
-    fn rows_of_page(&self) -> Option<usize> {
-        usize::try_from(self.pages.get(1)?.first_row_index).ok()
-    }
-
-    /// The dictionary, if there is one, and the pages.
-    fn parts(&self) -> Option<(&[u8], Vec<&[u8]>)> {
-        let sizes = self.pages.iter().map(|page| usize::try_from(page.compressed_page_size).ok());
-        let sizes = sizes.collect::<Option<Vec<_>>>()?;
-        let (front, mut rest) = self.bytes.split_at_checked(self.bytes.len().checked_sub(sizes.iter().sum())?)?;
-        let mut pages = Vec::with_capacity(sizes.len());
-        for size in sizes {
-            let (page, behind) = rest.split_at_checked(size)?;
-            pages.push(page);
-            rest = behind;
-        }
-        Some((front, pages))
-    }
-}
-
-struct Samples {
-    /// Two pages, and perhaps the beginning of a third.
-    long: Sample,
-    /// The same without one page.
-    short: Sample,
-    /// The page at the end.
-    last: Sample,
-    of_page: usize,
-    /// Of the first page of `long`.
-    copies: usize,
-}
-
-/// What the chunk consists of: the dictionary, the page that is repeated, and the last one.
+/// What a chunk consists of: the dictionary, if there is one, the page that is repeated, and the last one.
 #[derive(Clone, Copy)]
-struct Pages<'s> {
+struct Parts<'s> {
     front: &'s [u8],
     page: &'s [u8],
     last: &'s [u8],
+    /// Bytes of `page` when decompressed, with its header.
+    raw_page: usize,
 }
 
-impl Samples {
-    /// `None` if they are not alike.
-    fn pages(&self) -> Option<Pages<'_>> {
-        let (front, long) = self.long.parts()?;
-        let (_, last) = self.last.parts()?;
-        let ([page, same, rest @ ..], [last]) = (&long[..], &last[..]) else { return None };
-        let without_one = [&[front, page], rest].concat().concat();
-        let is_known = |sample: &Sample| matches!(sample.columns, Some(ColumnIndexMetaData::BYTE_ARRAY(_)));
-        let are_alike = page == same
-            && self.short.bytes == without_one
-            && self.last.bytes.starts_with(front)
-            && [&self.long, &self.last].into_iter().all(is_known);
-        are_alike.then_some(Pages { front, page, last })
+impl Sample {
+    /// `None` if it is not one page of so many rows and another one.
+    fn parts(&self, of_page: usize) -> Option<Parts<'_>> {
+        let ([page, last], Some(ColumnIndexMetaData::BYTE_ARRAY(_))) = (&self.pages[..], &self.columns) else {
+            return None;
+        };
+        let size = |page: &PageLocation| usize::try_from(page.compressed_page_size).ok();
+        let (page_size, last_size) = (size(page)?, size(last)?);
+        let (front, pages) = self.bytes.split_at_checked(self.bytes.len().checked_sub(page_size + last_size)?)?;
+        let (page, last_page) = pages.split_at_checked(page_size)?;
+        let raw_page = raw_size(page)?;
+        let raw_front = if front.is_empty() { 0 } else { raw_size(front)? };
+        let adds_up = raw_front + raw_page + raw_size(last_page)?;
+        let is_expected = usize::try_from(last.first_row_index) == Ok(of_page)
+            && i64::try_from(adds_up) == Ok(self.metadata.uncompressed_size());
+        is_expected.then_some(Parts { front, page, last: last_page, raw_page })
     }
 
-    fn chunk(&self, rows: usize, pages: Pages<'_>) -> Result<(Bytes, ColumnCloseResult)> {
-        let bytes = [pages.front, &pages.page.repeat(self.copies), pages.last].concat();
+    /// With so many pages more.
+    fn chunk(&self, rows: usize, more: usize, of_page: usize, parts: Parts<'_>) -> Result<(Bytes, ColumnCloseResult)> {
+        let bytes = [parts.front, &parts.page.repeat(1 + more), parts.last].concat();
         let chunk = ColumnCloseResult {
             bytes_written: bytes.len() as u64,
             rows_written: rows as u64,
-            metadata: self.metadata(pages.front.len())?,
+            metadata: self.metadata(rows, more, bytes.len(), parts)?,
             bloom_filter: None,
-            column_index: Some(self.columns()?),
-            offset_index: Some(self.offsets(pages)),
+            column_index: Some(self.columns(more)?),
+            offset_index: Some(self.offsets(more, of_page, parts)),
         };
         Ok((bytes.into(), chunk))
     }
 
-    /// What a page adds to a number.
-    fn of_page(&self, number: impl Fn(&ColumnChunkMetaData) -> i64) -> i64 {
-        number(&self.long.metadata) - number(&self.short.metadata)
-    }
-
-    /// A number of the whole chunk.
-    fn of_all(&self, number: impl Fn(&ColumnChunkMetaData) -> i64) -> i64 {
-        number(&self.last.metadata) + self.of_page(&number) * self.copies as i64
-    }
-
-    fn metadata(&self, front: usize) -> Result<ColumnChunkMetaData> {
-        let last = &self.last.metadata;
-        let histogram = |of: fn(&ColumnChunkMetaData) -> Option<&LevelHistogram>| {
-            let levels = of(last)?.len();
-            let at = |level: usize| self.of_all(|told| of(told).and_then(|levels| levels.get(level)).unwrap_or(0));
-            Some(LevelHistogram::from((0..levels).map(at).collect::<Vec<_>>()))
+    fn metadata(&self, rows: usize, more: usize, bytes: usize, parts: Parts<'_>) -> Result<ColumnChunkMetaData> {
+        let told = &self.metadata;
+        let of_all = |number: i64| number / told.num_values() * rows as i64;
+        let histogram = |levels: Option<&LevelHistogram>| {
+            levels.map(|levels| LevelHistogram::from(levels.values().iter().map(|n| of_all(*n)).collect::<Vec<_>>()))
         };
-        let texts = last.unencoded_byte_array_data_bytes();
-        let stats = last.page_encoding_stats().cloned().unwrap_or_default().into_iter().enumerate();
-        let stats = stats.map(|(at, mut stat)| {
-            let count = |told: &ColumnChunkMetaData| {
-                let told = told.page_encoding_stats().and_then(|stats| stats.get(at));
-                told.map_or(0, |stat| i64::from(stat.count))
-            };
-            stat.count = i32::try_from(self.of_all(count)).map_err(|_| odd("2^31 pages"))?;
-            Ok(stat)
+        let stats = told.page_encoding_stats().into_iter().flatten().map(|stat| {
+            let added = if stat.page_type == PageType::DATA_PAGE { more } else { 0 };
+            let count = i32::try_from(added).ok().and_then(|added| stat.count.checked_add(added));
+            Ok(PageEncodingStats { count: count.ok_or_else(|| odd("2^31 pages"))?, ..stat.clone() })
         });
-        let has_dictionary = front > 0;
-        last.clone()
+        told.clone()
             .into_builder()
-            .set_num_values(self.of_all(ColumnChunkMetaData::num_values))
-            .set_total_compressed_size(self.of_all(ColumnChunkMetaData::compressed_size))
-            .set_total_uncompressed_size(self.of_all(ColumnChunkMetaData::uncompressed_size))
-            .set_unencoded_byte_array_data_bytes(
-                texts.map(|_| self.of_all(|told| told.unencoded_byte_array_data_bytes().unwrap_or(0))),
-            )
-            .set_definition_level_histogram(histogram(ColumnChunkMetaData::definition_level_histogram))
-            .set_repetition_level_histogram(histogram(ColumnChunkMetaData::repetition_level_histogram))
+            .set_num_values(rows as i64)
+            .set_total_compressed_size(bytes as i64)
+            .set_total_uncompressed_size(told.uncompressed_size() + (more * parts.raw_page) as i64)
+            .set_unencoded_byte_array_data_bytes(told.unencoded_byte_array_data_bytes().map(of_all))
+            .set_definition_level_histogram(histogram(told.definition_level_histogram()))
+            .set_repetition_level_histogram(histogram(told.repetition_level_histogram()))
             .set_page_encoding_stats(stats.collect::<Result<_>>()?)
-            .set_dictionary_page_offset(has_dictionary.then_some(0))
-            .set_data_page_offset(front as i64)
+            .set_dictionary_page_offset((!parts.front.is_empty()).then_some(0))
+            .set_data_page_offset(parts.front.len() as i64)
             .build()
     }
 
-    fn columns(&self) -> Result<ColumnIndexMetaData> {
+    fn columns(&self, more: usize) -> Result<ColumnIndexMetaData> {
+        let Some(ColumnIndexMetaData::BYTE_ARRAY(index)) = &self.columns else { return Err(odd("no statistics")) };
         let mut all = ColumnIndexBuilder::new(Physical::BYTE_ARRAY);
-        for page in std::iter::repeat_n(&self.long, self.copies).chain([&self.last]) {
-            let Some(ColumnIndexMetaData::BYTE_ARRAY(index)) = &page.columns else { continue };
+        for page in std::iter::repeat_n(0, 1 + more).chain([1]) {
             let bound = |value: Option<&[u8]>| value.map(<[u8]>::to_vec).unwrap_or_default();
-            let nulls = index.null_count(0).unwrap_or(0);
-            all.append(index.is_null_page(0), bound(index.min_value(0)), bound(index.max_value(0)), nulls, None);
+            let nulls = index.null_count(page).unwrap_or(0);
+            all.append(
+                index.is_null_page(page),
+                bound(index.min_value(page)),
+                bound(index.max_value(page)),
+                nulls,
+                None,
+            );
             let levels = |levels: Option<&[i64]>| levels.map(|levels| LevelHistogram::from(levels.to_vec()));
             all.append_histograms(
-                &levels(index.repetition_level_histogram(0)),
-                &levels(index.definition_level_histogram(0)),
+                &levels(index.repetition_level_histogram(page)),
+                &levels(index.definition_level_histogram(page)),
             );
         }
-        if let Some(order) = self.long.columns.as_ref().and_then(ColumnIndexMetaData::get_boundary_order) {
+        if let Some(order) = self.columns.as_ref().and_then(ColumnIndexMetaData::get_boundary_order) {
             all.set_boundary_order(order);
         }
         all.build()
     }
 
-    fn offsets(&self, pages: Pages<'_>) -> OffsetIndexMetaData {
-        let texts = |told: &ColumnChunkMetaData| told.unencoded_byte_array_data_bytes();
-        let of_page = texts(&self.last.metadata).map(|_| self.of_page(|told| texts(told).unwrap_or(0)));
-        let alike = std::iter::repeat_n((self.of_page, pages.page.len(), of_page), self.copies);
-        let last = (0, pages.last.len(), texts(&self.last.metadata));
+    fn offsets(&self, more: usize, of_page: usize, parts: Parts<'_>) -> OffsetIndexMetaData {
+        let rows = self.metadata.num_values();
+        let of_rows = |count: i64| self.metadata.unencoded_byte_array_data_bytes().map(|all| all / rows * count);
+        let of_page = of_page as i64;
         let mut all = OffsetIndexBuilder::new();
-        let mut at = pages.front.len();
-        for (rows, bytes, texts) in alike.chain([last]) {
-            all.append_row_count(rows as i64);
-            all.append_offset_and_size(at as i64, i32::try_from(bytes).unwrap_or(i32::MAX));
-            all.append_unencoded_byte_array_data_bytes(texts);
-            at += bytes;
+        let mut at = parts.front.len();
+        let alike = std::iter::repeat_n((of_page, parts.page), 1 + more);
+        for (rows, page) in alike.chain([(rows - of_page, parts.last)]) {
+            all.append_row_count(rows);
+            all.append_offset_and_size(at as i64, i32::try_from(page.len()).unwrap_or(i32::MAX));
+            all.append_unencoded_byte_array_data_bytes(of_rows(rows));
+            at += page.len();
         }
         all.build()
     }
+}
+
+/// Bytes of a page when decompressed, with its header: a Thrift struct that begins with three numbers, the kind of the
+/// page and its sizes before and after compression.
+fn raw_size(page: &[u8]) -> Option<usize> {
+    const NEXT_I32: u8 = 0x15;
+    let mut rest = page;
+    let mut number = || {
+        let (NEXT_I32, mut behind) = rest.split_first().map(|(field, behind)| (*field, behind))? else { return None };
+        let mut value = 0_usize;
+        for shift in (0..35).step_by(7) {
+            let (byte, more) = behind.split_first()?;
+            value |= usize::from(byte & 0x7f) << shift;
+            behind = more;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        rest = behind;
+        // Signs are in the last bit; none of these is negative.
+        Some(value >> 1)
+    };
+    let (_, raw, packed) = (number()?, number()?, number()?);
+    Some(page.len().checked_sub(packed)? + raw)
+}
+
+/// The value in so many rows.
+pub(super) fn repeated(value: &str, rows: usize) -> Result<ArrayRef> {
+    let values = with_buffer(&StringArray::new_repeated(value, rows));
+    values.map(|values| Arc::new(values) as ArrayRef).map_err(|e| ParquetError::External(Box::new(e)))
 }
 
 fn odd(what: &str) -> ParquetError {

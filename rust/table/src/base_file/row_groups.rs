@@ -1,10 +1,9 @@
 //! Row groups, column by column.
 
 use std::io;
-use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
@@ -15,7 +14,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::TypePtr;
 
 use super::extremes::is_repeated;
-use super::repeated::Repeated;
+use super::repeated::{Repeated, repeated};
 
 /// Rows of a repeated value that are encoded at a time.
 const REPEATED_ROWS: usize = 1 << 16;
@@ -146,7 +145,7 @@ impl Column {
 
     fn encode_held(&mut self, held: &Held) -> Result<()> {
         for start in (0..held.rows).step_by(REPEATED_ROWS) {
-            self.encode(&held.array(REPEATED_ROWS.min(held.rows - start)))?;
+            self.encode(&repeated(&held.value, REPEATED_ROWS.min(held.rows - start))?)?;
         }
         Ok(())
     }
@@ -185,15 +184,13 @@ impl Held {
         self.rows += if is_same { texts.len() } else { 0 };
         is_same
     }
-
-    fn array(&self, rows: usize) -> ArrayRef {
-        Arc::new(StringArray::new_repeated(&self.value, rows))
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::Int64Array;
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, StringArray};
     use arrow_schema::{Field, Schema};
     use arrow_select::concat::concat_batches;
     use bytes::Bytes;
