@@ -105,10 +105,15 @@ fn files_that_were_cleaned_are_missed(#[case] table_type: TableType) {
     }
     let completed: Vec<_> = writes.iter().map(|(_, completed)| completed.as_str()).collect();
     let kind = |start: Option<&str>, end: Option<&str>| told(&table, start, end).map_err(|e| e.kind());
-    let cleaned = Err(ErrorKind::InstantCleaned);
+    let (gone, cleaned) = (Err(ErrorKind::StorageFailure), Err(ErrorKind::InstantCleaned));
     let last = Ok(vec![change("u", "a", Some(2), Some(3))]);
 
     world.store.delete(&files[0]).unwrap();
+    assert_eq!(kind(None, Some(completed[0])), gone, "nothing says that it was cleaned");
+    if table_type == TableType::CopyOnWrite {
+        assert_eq!(kind(Some(completed[0]), Some(completed[1])), gone, "a write says what it found");
+    }
+    world.clean_of(&files[0]);
     assert_eq!(kind(None, Some(completed[0])), cleaned, "the file itself");
     if table_type == TableType::CopyOnWrite {
         assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "a write says what it found");

@@ -14,6 +14,7 @@ use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, StructArray, UI
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 use hudini_format::log::{Block, BlockKind, cdc};
+use hudini_format::name::LogFileName;
 use hudini_format::schema::Record;
 
 use super::compare::{ByKey, Fate, Fates, Pairs, Rows};
@@ -21,8 +22,8 @@ use super::{Feed, Part, Side, image};
 use crate::log_file::{Choice, LogFile, Part as BlockPart, Visitor};
 use crate::merge::{Batches, record_keys};
 use crate::storage::Storage;
-use crate::view::FileSlice;
-use crate::{Error, ErrorKind, Result};
+use crate::view::{FileSlice, Missing, missing};
+use crate::{Error, Result};
 
 pub(super) fn read(
     feed: &Arc<Feed>,
@@ -46,7 +47,7 @@ pub(super) fn read(
     let log = Log::read(feed, blocks, has(cdc::BEFORE))?;
     let (after, numbers) = match after {
         Some(after) => rows_of(feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
-        None if log.needs_rows_after() => return Err(cleaned("behind")),
+        None if log.needs_rows_after() => return Err(no_rows(feed, files, "behind")?),
         None => Default::default(),
     };
     log.check_found(&numbers)?;
@@ -55,7 +56,7 @@ pub(super) fn read(
     }
     let before: Batches = match before {
         Some(before) => feed.rows_before(part, before, &[])?,
-        None if log.needs_rows_before() => return Err(cleaned("before")),
+        None if log.needs_rows_before() => return Err(no_rows(feed, files, "before")?),
         None => Box::new(std::iter::empty()),
     };
     let fates = ByLog { left: log.operations, numbers };
@@ -81,12 +82,10 @@ impl Logged {
 }
 
 fn survey(storage: &dyn Storage, path: &str) -> Result<Vec<Logged>> {
-    let gone = || {
-        Error::new(ErrorKind::InstantCleaned, "the log of a change of the range was cleaned away")
-            .at_path(path)
-            .with_hint("start later, or read the table as it is now")
+    let Some(size) = storage.head(path)?.map(|found| found.size) else {
+        let (partition, name) = path.rsplit_once('/').unwrap_or(("", path));
+        return Err(missing(storage, Missing::File(partition, name), "the log of a change of the range")?);
     };
-    let size = storage.head(path)?.ok_or_else(gone)?.size;
     let mut survey = Survey { path, size, blocks: Vec::new() };
     LogFile::new(storage, path.to_owned(), size).read_from(0, &mut survey).map_err(|e| e.at_path(path))?;
     Ok(survey.blocks)
@@ -219,9 +218,13 @@ impl Log {
     }
 }
 
-fn cleaned(side: &str) -> Error {
-    Error::new(ErrorKind::InstantCleaned, format!("the range holds a change whose row {side} it was cleaned away"))
-        .with_hint("start later")
+/// The rows of the group on one side of a change are in no file.
+fn no_rows(feed: &Feed, files: &[String], side: &str) -> Result<Error> {
+    let path = files.first().map_or("", String::as_str);
+    let (partition, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let id = LogFileName::parse(name).map(|log| log.file_id).unwrap_or_default();
+    let what = format!("the range holds a change, and the row {side} it");
+    missing(feed.storage.as_ref(), Missing::OfGroup(partition, &id), &what)
 }
 
 fn lost_row(key: &str) -> Error {
