@@ -338,8 +338,8 @@ class Table:
         The columns are `op` (`"i"`, `"u"` or `"d"`), `ts_ms` (instant of the write), `before` and `after`; an insert
         has no `before`, a delete no `after`. Compaction and clustering change nothing. Tables with change data capture
         (`hoodie.table.cdc.enabled`) keep a log of it; of others the files before and after each write are compared.
-        If some of these were cleaned away, that is an `InstantCleaned` error; if they are gone and no clean took them, a
-        `StorageFailure`.
+        If some of these were cleaned away, that is an `InstantCleaned` error; if they are gone and no clean took them,
+        a `StorageFailure`.
 
         Args:
             start: exclusive, as in `incremental`.

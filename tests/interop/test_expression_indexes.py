@@ -19,16 +19,17 @@ SETTINGS = {
     "hoodie.metadata.enable": "true",
     "hoodie.metadata.index.column.stats.enable": "false",  # it would leave out the same files
     "hoodie.compact.inline": "false",
-    # hudini filters in UTC, and nothing says in which zone an index was made.
+    # hudini filters in UTC, and nothing says in which zone an index was made. Apache Hudi in UTC misses rows by it.
     "spark.sql.session.timeZone": "Asia/Tokyo",
 }
 COLUMNS = "id string, name string, day date, at timestamp, ts bigint, p string"
-# Half an hour before a day's end in Tokyo, which is on that day in UTC too.
+# Half an hour before the day's end in Tokyo; the seconds are those of six hours later: of the same day in UTC, and in
+# Tokyo of the next one.
 ROWS = [
-    ("Oslo", "2024-01-05", 1704465000),
-    ("Rome", "2024-02-05", 1707143400),
-    ("Århus", "2024-03-05", 1709649000),
-    ("bonn", "2026-05-05", 1777991400),
+    ("Oslo", "2024-01-05", 1704486600),
+    ("Rome", "2024-02-05", 1707165000),
+    ("Århus", "2024-03-05", 1709670600),
+    ("bonn", "2026-05-05", 1778013000),
 ]
 # Indexes, with conditions and how many of the four files are left out for each.
 BY_STATISTICS = [
