@@ -127,6 +127,24 @@ fn files_that_were_cleaned_are_missed(#[case] table_type: TableType) {
     assert!(kind(Some(completed[1]), None).is_ok());
 }
 
+#[rstest]
+fn what_is_compared_stays_within_the_memory_limit(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::new(table_type) });
+    let table = spec.create(&world);
+    let rows = |ts| (0..100).map(|n| row(&format!("key-{n}"), "A", ts, "")).collect::<Vec<_>>();
+    let first = spec.upsert(&table, &rows(1)).unwrap().completed;
+    spec.upsert(&table, &rows(2)).unwrap();
+    let read = |limit| -> Result<usize> {
+        let request = ScanRequest { memory_limit: Some(limit), ..request(first.as_deref(), None) };
+        Scan::plan(&table, request)?.read()?.map(|rows| rows.map(|rows| rows.num_rows())).sum()
+    };
+    assert_eq!(read(1 << 20).unwrap(), 100);
+    assert_eq!(read(10_000).unwrap_err().kind(), ErrorKind::MemoryLimit, "keys alone fit");
+    assert_eq!(read(1000).unwrap_err().kind(), ErrorKind::MemoryLimit);
+}
+
 /// A reader that has kept up asks from the newest write on that was archived since.
 #[rstest]
 fn archived_writes_are_in_the_state_before(

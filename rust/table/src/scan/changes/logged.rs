@@ -46,7 +46,7 @@ pub(super) fn read(
     }
     let log = Log::read(feed, blocks, has(cdc::BEFORE))?;
     let (after, numbers) = match after {
-        Some(after) => rows_of(feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
+        Some(after) => rows_of(feed, feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
         None if log.needs_rows_after() => return Err(no_rows(feed, files, "behind")?),
         None => Default::default(),
     };
@@ -187,8 +187,11 @@ struct Log {
 impl Log {
     fn read(feed: &Feed, blocks: Vec<Logged>, keep_rows: bool) -> Result<Self> {
         let mut log = Self { batches: Vec::new(), operations: ByKey::default() };
+        let mut bytes = 0;
         for block in blocks {
             for rows in block.read(feed.storage.as_ref())? {
+                bytes += rows.get_array_memory_size();
+                feed.check_memory(bytes)?;
                 let changes = texts(&rows, cdc::KEY)?.iter().flatten().zip(operations(&rows)?.iter().flatten());
                 log.operations.extend(changes.map(|(key, operation)| (Box::from(key), Box::from(operation))));
                 if keep_rows {
@@ -232,7 +235,7 @@ fn lost_row(key: &str) -> Error {
 }
 
 /// Rows with these keys, and their numbers.
-fn rows_of(batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByKey<usize>)> {
+fn rows_of(feed: &Feed, batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByKey<usize>)> {
     let (mut rows, mut numbers) = (Rows::default(), ByKey::default());
     for batch in batches {
         let batch = batch?;
@@ -241,6 +244,7 @@ fn rows_of(batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByK
         let found = keys.iter().flatten().filter(|key| wanted(key));
         let new = rows.push(filter_record_batch(&batch, &is_wanted)?);
         numbers.extend(found.map(Box::from).zip(new));
+        feed.check_memory(rows.bytes())?;
     }
     Ok((rows, numbers))
 }
