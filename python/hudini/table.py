@@ -314,7 +314,7 @@ class Table:
 
         Each row comes once, with its newest values of the range; rows deleted by then are not among them. What counts
         is when a write completed (in tables of version 6: when it was requested). If files that the answer needs were
-        cleaned away, that is an `InstantCleaned` error.
+        cleaned away, that is an `InstantCleaned` error; if they are gone and no clean took them, a `StorageFailure`.
 
         Args:
             start: exclusive; a time as in `read(as_of=...)`, a `CommitResult` or a row of `history()`. None, `"000"`
@@ -338,7 +338,8 @@ class Table:
         The columns are `op` (`"i"`, `"u"` or `"d"`), `ts_ms` (instant of the write), `before` and `after`; an insert
         has no `before`, a delete no `after`. Compaction and clustering change nothing. Tables with change data capture
         (`hoodie.table.cdc.enabled`) keep a log of it; of others the files before and after each write are compared.
-        If some of these were cleaned away, that is an `InstantCleaned` error.
+        If some of these were cleaned away, that is an `InstantCleaned` error; if they are gone and no clean took them,
+        a `StorageFailure`.
 
         Args:
             start: exclusive, as in `incremental`.

@@ -211,7 +211,7 @@ def first(table: hudini.Table) -> Any:
 
 TIMES = [
     cleaned("was cleaned away", lambda t: t.read(as_of=first(t)), "time_travel", "are kept"),
-    cleaned("was cleaned away", lambda t: t.incremental(None, t.history()[-3]), "range", "start later", "la"),
+    cleaned("was cleaned away", lambda t: t.incremental(None, t.history()[-3]), "range", "start later", ".parquet"),
     cleaned("was cleaned away", lambda t: t.changes(), "changes", "start later", "la"),
     Refusal(
         "before_all",

@@ -119,6 +119,21 @@ def keys_at(table: hudini.Table, instant: str) -> list[str]:
     return table.read(columns=["_hoodie_record_key"], as_of=instant).to_arrow().column(0).to_pylist()
 
 
+@pytest.mark.parametrize("case", ["mor_expression_index_v8", "mor_expression_index_v9"])
+def test_days_that_no_file_has_are_not_read(case: str, tmp_path: Path) -> None:
+    """Its base files alone: of logs that only delete it knows nothing."""
+    asked, plain = opened(case, tmp_path)
+    for condition, left_out in {
+        "substring(from_unixtime(ts, 'yyyy-MM-dd'), 1, 4) = '2024'": 3,
+        "from_unixtime(ts, 'yyyy-MM-dd') like '1970-01-01%'": 0,
+    }.items():
+        scan = asked.read(filter=condition, mode="read_optimized")
+        plan = scan.explain()
+        assert (plan["warnings"], plan["pruned"]["slices"]) == ([], left_out)
+        expected = plain.read(filter=condition, mode="read_optimized").to_arrow()
+        assert difference(scan.to_arrow(), expected) is None
+
+
 @pytest.mark.parametrize(
     ("condition", "holds"),
     [

@@ -13,7 +13,13 @@ from .oracle import Oracle, OracleUnavailable
 
 # Tests with many cases, each of which takes Apache Hudi many seconds: of these every third runs, and all with
 # HUDINI_INTEROP=all (`make interop-nightly`).
-MANY_CASES = {"test_compaction.py", "test_indexes.py", "test_metadata_table.py", "test_roundtrip.py"}
+MANY_CASES = {
+    "test_compaction.py",
+    "test_expression_indexes.py",
+    "test_indexes.py",
+    "test_metadata_table.py",
+    "test_roundtrip.py",
+}
 EVERY = 3
 
 

@@ -105,10 +105,15 @@ fn files_that_were_cleaned_are_missed(#[case] table_type: TableType) {
     }
     let completed: Vec<_> = writes.iter().map(|(_, completed)| completed.as_str()).collect();
     let kind = |start: Option<&str>, end: Option<&str>| told(&table, start, end).map_err(|e| e.kind());
-    let cleaned = Err(ErrorKind::InstantCleaned);
+    let (gone, cleaned) = (Err(ErrorKind::StorageFailure), Err(ErrorKind::InstantCleaned));
     let last = Ok(vec![change("u", "a", Some(2), Some(3))]);
 
     world.store.delete(&files[0]).unwrap();
+    assert_eq!(kind(None, Some(completed[0])), gone, "nothing says that it was cleaned");
+    if table_type == TableType::CopyOnWrite {
+        assert_eq!(kind(Some(completed[0]), Some(completed[1])), gone, "a write says what it found");
+    }
+    world.clean_of(&files[0]);
     assert_eq!(kind(None, Some(completed[0])), cleaned, "the file itself");
     if table_type == TableType::CopyOnWrite {
         assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "a write says what it found");
@@ -120,6 +125,24 @@ fn files_that_were_cleaned_are_missed(#[case] table_type: TableType) {
     world.store.replace(&path, &clean.encode().unwrap()).unwrap();
     assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "a clean says what it left");
     assert!(kind(Some(completed[1]), None).is_ok());
+}
+
+#[rstest]
+fn what_is_compared_stays_within_the_memory_limit(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::new(table_type) });
+    let table = spec.create(&world);
+    let rows = |ts| (0..100).map(|n| row(&format!("key-{n}"), "A", ts, "")).collect::<Vec<_>>();
+    let first = spec.upsert(&table, &rows(1)).unwrap().completed;
+    spec.upsert(&table, &rows(2)).unwrap();
+    let read = |limit| -> Result<usize> {
+        let request = ScanRequest { memory_limit: Some(limit), ..request(first.as_deref(), None) };
+        Scan::plan(&table, request)?.read()?.map(|rows| rows.map(|rows| rows.num_rows())).sum()
+    };
+    assert_eq!(read(1 << 20).unwrap(), 100);
+    assert_eq!(read(10_000).unwrap_err().kind(), ErrorKind::MemoryLimit, "keys alone fit");
+    assert_eq!(read(1000).unwrap_err().kind(), ErrorKind::MemoryLimit);
 }
 
 /// A reader that has kept up asks from the newest write on that was archived since.

@@ -96,8 +96,15 @@ fn a_file_that_was_cleaned_is_missed(#[values(TableType::CopyOnWrite, TableType:
     let second: Vec<_> = world.data_files().difference(&before).cloned().collect();
     spec.upsert(&table, &[row("a", "A", 3, "")]).unwrap();
     world.store.delete(&second[0]).unwrap();
-    let error = found(&table, Some(&c1), Some(&c2)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InstantCleaned);
+    let missed = || found(&table, Some(&c1), Some(&c2)).unwrap_err();
+    assert_eq!(
+        (missed().kind(), missed().path()),
+        (ErrorKind::StorageFailure, Some(second[0].as_str())),
+        "{}",
+        missed()
+    );
+    world.clean_of(&second[0]);
+    assert_eq!((missed().kind(), missed().path()), (ErrorKind::InstantCleaned, Some(second[0].as_str())));
     assert_eq!(found(&table, Some(&c2), None).unwrap(), rows(&[("a", 3)]), "this range needs no such file");
 }
 
@@ -109,7 +116,7 @@ fn a_base_file_is_missed_although_its_log_is_there() {
     let base = world.data_files();
     let last = spec.upsert(&table, &[row("a", "A", 2, "")]).unwrap().completed.unwrap();
     assert!(base.iter().all(|file| world.store.delete(file).unwrap()));
-    assert_eq!(found(&table, None, Some(&last)).unwrap_err().kind(), ErrorKind::InstantCleaned);
+    assert_eq!(found(&table, None, Some(&last)).unwrap_err().kind(), ErrorKind::StorageFailure);
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn column_statistics_are_found_by_column_partition_and_file() {
     let these =
         [("x".to_owned(), "f2".to_owned()), ("y".to_owned(), "f3".to_owned()), ("y".to_owned(), "f9".to_owned())];
     let columns = ["v", "w"].map(str::to_owned);
-    let of_these = metadata.column_stats_of(&columns, &these).unwrap();
+    let of_these = metadata.stats_of(&Partition::ColumnStats, &columns, &these).unwrap();
     let of_these: Vec<_> = of_these.into_iter().map(|(file, stats)| (file, stats.len())).collect();
     assert_eq!(of_these, [(these[0].clone(), 1), (these[1].clone(), 1)]);
     assert_eq!(found(&["nope"], OfFiles::All), [""; 0]);

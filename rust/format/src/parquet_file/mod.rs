@@ -8,7 +8,7 @@
 //! | footer and page headers | every field of the type that it should have, lists as long as they say | [`thrift`], [`shapes`] |
 //! | footer | depth of the schema, places of columns | [`footer`] |
 //! | page header | sizes and counts within [`Limits`] and the file | [`pages`] |
-//! | page | that it inflates to what it may, sizes that its encoding declares | [`inflate`], [`pages`] |
+//! | page | that it inflates to what it may, sizes that its encoding declares; lengths of values that are passed over | [`inflate`], [`pages`] |
 //! | bloom filter of a chunk | its header, and that it lies in the file | [`chunk_bloom`] |
 //! | page index | places within the chunk and in order, as many values as pages; pages hold the rows that it says | [`page_index`], [`selected`] |
 //!
@@ -107,7 +107,7 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
         let cut: Vec<_> = parts.iter().filter(|part| part.rows.is_some()).map(|part| part.group).collect();
         let places = self.places(&columns, &cut)?;
         let chosen = parts.iter().map(|part| part.group).collect();
-        let groups = Groups::new(Arc::clone(&self.source), Arc::clone(&self.metadata), chosen, places);
+        let groups = Groups::new(Arc::clone(&self.source), Arc::clone(&self.metadata), chosen, cut, places);
         let schema = self.metadata.file_metadata().schema_descr();
         let reader = guarded(|| {
             let levels =

@@ -177,7 +177,7 @@ impl Header {
 }
 
 /// What its encoding declares of a page must be in it.
-pub(super) fn check_page(page: &Page, max_levels: [i16; 2], has_dictionary: bool) -> Result<()> {
+pub(super) fn check_page(page: &Page, max_levels: [i16; 2], has_dictionary: bool, jumps: bool) -> Result<()> {
     if !has_dictionary && matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) {
         return Err(Error::corrupt("a Parquet page that refers to a dictionary, of which there is none"));
     }
@@ -192,13 +192,13 @@ pub(super) fn check_page(page: &Page, max_levels: [i16; 2], has_dictionary: bool
             for (level_encoding, max) in encodings.into_iter().zip(max_levels) {
                 skip_levels(&mut reader, *level_encoding, max, *num_values)?;
             }
-            check_values(reader, *encoding, *num_values)
+            check_values(reader, *encoding, *num_values, jumps)
         }
         Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
             let mut reader = Reader::new(buf, 0);
             let levels = (*rep_levels_byte_len as usize).saturating_add(*def_levels_byte_len as usize);
             reader.take(levels, "levels of a Parquet page")?;
-            check_values(reader, *encoding, *num_values)
+            check_values(reader, *encoding, *num_values, jumps)
         }
     }
 }
@@ -220,9 +220,11 @@ fn skip_levels(reader: &mut Reader<'_>, encoding: Encoding, max: i16, values: u3
     reader.take(length, "levels of a Parquet page").map(drop)
 }
 
-/// Encodings that say how many values they hold, in which the crate trusts.
-fn check_values(mut reader: Reader<'_>, encoding: Encoding, values: u32) -> Result<()> {
+/// Encodings that say how many values they hold, in which the crate trusts, and values of which each says how long it is,
+/// in which it trusts where it jumps over them.
+fn check_values(mut reader: Reader<'_>, encoding: Encoding, values: u32, jumps: bool) -> Result<()> {
     match encoding {
+        Encoding::PLAIN if jumps => skip_texts(&mut reader, values),
         Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => skip_deltas(&mut reader, values),
         Encoding::DELTA_BYTE_ARRAY => {
             skip_deltas(&mut reader, values)?;
@@ -231,6 +233,17 @@ fn check_values(mut reader: Reader<'_>, encoding: Encoding, values: u32) -> Resu
         Encoding::ALP => Err(Error::unsupported(format!("a Parquet page in the encoding {encoding}"))),
         _ => Ok(()),
     }
+}
+
+/// No more than there are values; nulls have none.
+fn skip_texts(reader: &mut Reader<'_>, values: u32) -> Result<()> {
+    let mut left = values;
+    while left > 0 && !reader.is_empty() {
+        let length = reader.u32_le("length of a value in a Parquet page")? as usize;
+        reader.take(length, "value in a Parquet page")?;
+        left -= 1;
+    }
+    Ok(())
 }
 
 fn skip_deltas(reader: &mut Reader<'_>, values: u32) -> Result<()> {

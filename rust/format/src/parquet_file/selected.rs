@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parquet::arrow::arrow_reader::{RowGroups, RowSelection};
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -44,6 +44,8 @@ pub(super) struct Groups<R> {
     source: Arc<Checked<R>>,
     metadata: Arc<ParquetMetaData>,
     chosen: Vec<usize>,
+    /// Of which rows are passed over.
+    cut: Vec<usize>,
     places: Places,
 }
 
@@ -52,9 +54,10 @@ impl<R> Groups<R> {
         source: Arc<Checked<R>>,
         metadata: Arc<ParquetMetaData>,
         chosen: Vec<usize>,
+        cut: Vec<usize>,
         places: Places,
     ) -> Self {
-        Self { source, metadata, chosen, places }
+        Self { source, metadata, chosen, cut, places }
     }
 
     fn chosen(&self) -> impl Iterator<Item = (usize, &RowGroupMetaData)> {
@@ -94,7 +97,8 @@ impl<R: ChunkReader + 'static> RowGroups for Groups<R> {
     fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
         let chunks = self.chosen().filter_map(|(at, group)| {
             let places = self.places.get(&(at, column)).cloned();
-            Some(Chunk { rows: rows_of(group), metadata: group.columns().get(column)?.clone(), places })
+            let is_cut = self.cut.contains(&at);
+            Some(Chunk { rows: rows_of(group), metadata: group.columns().get(column)?.clone(), is_cut, places })
         });
         let chunks: Vec<_> = chunks.collect();
         Ok(Box::new(Chunks { source: Arc::clone(&self.source), chunks: chunks.into_iter() }))
@@ -113,6 +117,7 @@ struct Chunk {
     /// Of its group.
     rows: usize,
     metadata: ColumnChunkMetaData,
+    is_cut: bool,
     places: Option<Vec<PageLocation>>,
 }
 
@@ -142,6 +147,8 @@ struct Pages<R: ChunkReader> {
     /// The greatest repetition level and the greatest definition level.
     levels: [i16; 2],
     has_dictionary: bool,
+    /// Whether the crate jumps over values by lengths that it takes on trust.
+    jumps: bool,
     /// Of those that the footer announces.
     values_left: i64,
     /// Whether a page index says which page comes next.
@@ -150,7 +157,8 @@ struct Pages<R: ChunkReader> {
 
 impl<R: ChunkReader + 'static> Pages<R> {
     fn of(source: &Arc<Checked<R>>, chunk: Chunk) -> ParquetResult<Self> {
-        let Chunk { rows, metadata, places } = chunk;
+        let Chunk { rows, metadata, is_cut, places } = chunk;
+        let jumps = is_cut && metadata.column_type() == PhysicalType::BYTE_ARRAY;
         let levels = [metadata.column_descr().max_rep_level(), metadata.column_descr().max_def_level()];
         let values_left = metadata.num_values();
         let is_announced = places.is_some();
@@ -168,6 +176,7 @@ impl<R: ChunkReader + 'static> Pages<R> {
             inflater,
             levels,
             has_dictionary: false,
+            jumps,
             values_left,
             is_announced,
         })
@@ -195,7 +204,7 @@ impl<R: ChunkReader> Pages<R> {
                 Error::corrupt(format!("a Parquet page of {values} values where {} are left", self.values_left))
             })?;
         }
-        check_page(page, self.levels, self.has_dictionary)
+        check_page(page, self.levels, self.has_dictionary, self.jumps)
     }
 
     /// Rows would come from other columns' rows if a page had more or fewer of them than the page index says.

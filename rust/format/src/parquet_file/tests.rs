@@ -357,6 +357,27 @@ fn a_page_index_that_lies_is_not_there_or_found_out() {
     }
 }
 
+/// The crate jumps over values without a look at what is left.
+#[rstest]
+#[case::version_1(WriterVersion::PARQUET_1_0)]
+#[case::version_2(WriterVersion::PARQUET_2_0)]
+fn a_text_that_is_passed_over_is_no_longer_than_its_page(#[case] version: WriterVersion, #[values(6, 7)] length: u8) {
+    let properties = WriterProperties::builder().set_writer_version(version).set_dictionary_enabled(false);
+    let mut file = written(properties.set_column_encoding("text".into(), Encoding::PLAIN).build());
+    let value = b"\x06\0\0\0text 3";
+    let at = file.windows(value.len()).position(|found| found == value).unwrap();
+    let part = [Part { group: 0, rows: Some(vec![20..30, 95..100]) }];
+    let mut read = |length: [u8; 4]| -> Result<Vec<RecordBatch>> {
+        file[at..at + 4].copy_from_slice(&length);
+        let file = ParquetFile::open(Bytes::from(file.clone()))?;
+        file.batches(&part, ProjectionMask::all(), 100)?.collect()
+    };
+    assert_eq!(read([6, 0, 0, 0]).unwrap()[0].num_rows(), 15);
+    let error = read([length, 0, 0, 0x7f]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CorruptFile);
+    assert!(error.to_string().contains("value in a Parquet page needs"), "{error}");
+}
+
 #[rstest]
 #[case::whole_numbers("number", Arc::new(Int64Array::from(vec![5])), Arc::new(Int64Array::from(vec![1 << 40])))]
 #[case::texts("text", Arc::new(StringArray::from(vec!["text 3"])), Arc::new(StringArray::from(vec!["text 33"])))]

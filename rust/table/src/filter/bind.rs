@@ -22,6 +22,11 @@ pub(super) fn condition(node: &Node, schema: &Schema) -> Result<Expr> {
     Binder { fields: schema.fields(), copies: 0 }.condition(node)
 }
 
+/// Of any type.
+pub(super) fn expression(node: &Node, schema: &Schema) -> Result<Expr> {
+    Binder { fields: schema.fields(), copies: 0 }.bind(node)
+}
+
 struct Binder<'s> {
     fields: &'s Fields,
     copies: usize,

@@ -20,6 +20,11 @@ pub(super) fn date(text: &str) -> Option<i32> {
     (whole || behind.is_empty()).then(|| i32::try_from(days).ok())?
 }
 
+/// In days since 1970.
+pub(super) fn first_day_of(year: i64) -> i64 {
+    days_from_civil(year, 1, 1)
+}
+
 /// The day, and whether it was given to the day.
 fn days(text: &str) -> Option<(i64, bool)> {
     let (sign, text) = match text.strip_prefix('-') {
@@ -148,7 +153,6 @@ impl Part {
     /// Of a day since 1970 and the microseconds of the day.
     pub(super) fn of(self, days: i64, micros: i64) -> i64 {
         let (year, month, day) = civil_from_days(days);
-        let first_of_year = |year| days_from_civil(year, 1, 1);
         let since_monday = (days + DAYS_SINCE_MONDAY).rem_euclid(7);
         let seconds = micros / MICROS_PER_SECOND;
         match self {
@@ -158,10 +162,10 @@ impl Part {
             Self::Day => day,
             Self::DayOfWeek => (since_monday + 1) % 7 + 1,
             Self::Weekday => since_monday,
-            Self::DayOfYear => days - first_of_year(year) + 1,
+            Self::DayOfYear => days - first_day_of(year) + 1,
             Self::Week => {
                 let thursday = days - since_monday + 3;
-                (thursday - first_of_year(civil_from_days(thursday).0)) / 7 + 1
+                (thursday - first_day_of(civil_from_days(thursday).0)) / 7 + 1
             }
             Self::Hour => seconds / 3600,
             Self::Minute => seconds / 60 % 60,
@@ -169,6 +173,12 @@ impl Part {
         }
     }
 }
+
+/// The letters of a pattern whose texts are in the order of their moments, and how often each stands; of the fraction of a
+/// second any number of digits may.
+const ORDERED: [(char, usize); 7] = [('y', 4), ('M', 2), ('d', 2), ('H', 2), ('m', 2), ('s', 2), ('S', 9)];
+/// The longest time, in seconds, in which a text of so many of these letters stays the same.
+const LENGTHS: [i64; 7] = [366 * 86_400, 31 * 86_400, 86_400, 3600, 60, 1, 1];
 
 /// A pattern of `date_format`: letters and how often each stands, and what is printed as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,6 +215,50 @@ impl Format {
             rest = rest.get(length..).unwrap_or_default();
         }
         Ok(Self(pieces))
+    }
+
+    /// Whether later moments have greater texts, of the years of four digits: from the year down, all of one width.
+    pub(super) fn is_ordered(&self) -> bool {
+        let letters = self.0.iter().filter_map(|piece| match piece {
+            Piece::Letters(letter, width) => Some((*letter, *width)),
+            Piece::Plain(_) => None,
+        });
+        let mut expected = ORDERED.iter();
+        let mut is_next = |(letter, width)| match expected.next() {
+            Some(('S', _)) => letter == 'S',
+            next => next == Some(&(letter, width)),
+        };
+        let mut letters = letters.peekable();
+        letters.peek().is_some() && letters.all(&mut is_next)
+    }
+
+    /// The first moment with that text, and a moment that none with that text is behind, in microseconds since 1970; of
+    /// formats that are ordered.
+    pub(super) fn moments_of(&self, text: &str) -> Option<(i64, i64)> {
+        let mut rest = text;
+        // Years, months, days, hours, minutes, seconds, nanoseconds.
+        let mut parts = [1970, 1, 1, 0, 0, 0, 0];
+        let mut known = 0;
+        for piece in &self.0 {
+            let width = match piece {
+                Piece::Plain(plain) => {
+                    rest = rest.strip_prefix(plain.as_str())?;
+                    continue;
+                }
+                Piece::Letters(_, width) => *width,
+            };
+            let (digits_of_part, behind) = rest.split_at_checked(width)?;
+            rest = behind;
+            let padded = if known == parts.len() - 1 { format!("{digits_of_part:0<9}") } else { digits_of_part.into() };
+            *parts.get_mut(known)? = digits(&padded, padded.len()..=padded.len())?;
+            known += 1;
+        }
+        let [year, month, day, hours, minutes, seconds, nanos] = parts;
+        let days = days_from_civil(year, month, day);
+        let seconds = days.checked_mul(86_400)?.checked_add(hours * 3600 + minutes * 60 + seconds)?;
+        let first = seconds.checked_mul(MICROS_PER_SECOND)?.checked_add(nanos / 1000)?;
+        let length = LENGTHS.get(known.checked_sub(1)?)?.checked_mul(MICROS_PER_SECOND)?;
+        rest.is_empty().then_some((first, first.checked_add(length)?))
     }
 
     pub(super) fn push(&self, days: i64, micros: i64, out: &mut String) {

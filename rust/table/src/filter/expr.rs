@@ -82,7 +82,7 @@ impl Values {
     }
 
     /// One value for each row.
-    fn rows(self, rows: usize) -> Result<ArrayRef> {
+    pub(super) fn rows(self, rows: usize) -> Result<ArrayRef> {
         match self {
             Self::Rows(values) => Ok(values),
             Self::One(one) => Ok(take(&one, &UInt64Array::from(vec![0; rows]), None)?),

@@ -77,8 +77,19 @@ impl Function {
             // NaN, the greatest, becomes 0.
             Self::Floor | Self::Ceil => *first != DataType::Float64,
             Self::FromSeconds | Self::Seconds | Self::AddDays(_) => true,
+            Self::Format(format) => format.is_ordered(),
             _ => false,
         }
+    }
+
+    /// Whether it is monotone between such bounds: as texts, years before the first and behind 9999 are out of order.
+    pub(super) fn keeps_order_between(&self, least: Option<&ArrayRef>, greatest: Option<&ArrayRef>) -> bool {
+        let Self::Format(_) = self else { return true };
+        let of_four_digits = |bound: Option<&ArrayRef>| {
+            let day = moments(bound?).ok()?.next()??.0;
+            Some((1..=9999).contains(&Part::Year.of(day, 0)))
+        };
+        of_four_digits(least) == Some(true) && of_four_digits(greatest) == Some(true)
     }
 
     /// Of arrays of one length.

@@ -11,6 +11,7 @@
 mod bind;
 mod calendar;
 mod call;
+mod derived;
 mod expr;
 mod function;
 mod like;
@@ -31,6 +32,7 @@ use arrow_select::filter::filter_record_batch;
 use self::expr::Expr;
 use crate::{Error, ErrorKind, Result};
 
+pub(crate) use derived::{Derived, STAND_IN};
 pub use prune::{ColumnStats, Stats};
 
 /// How two values are compared.
@@ -82,10 +84,7 @@ impl Predicate {
 
     /// The only values of a column that rows which match can have, if the filter says so. None of them is null.
     pub fn values_of(&self, column: &str) -> Option<ArrayRef> {
-        match &self.condition {
-            Expr::All(parts) => parts.iter().find_map(|part| prune::values_of(part, column)),
-            only => prune::values_of(only, column),
-        }
+        prune::values_of(&self.condition, column)
     }
 }
 

@@ -65,6 +65,7 @@ pub(super) fn values_of(part: &Expr, column: &str) -> Option<ArrayRef> {
             }
             _ => None,
         },
+        Expr::All(parts) => parts.iter().find_map(|part| values_of(part, column)),
         Expr::OneOf(found, Set { values, .. }) if is_it(found) => Some(Arc::clone(values)),
         _ => None,
     }
@@ -141,7 +142,11 @@ fn bounds(expr: &Expr, stats: &dyn ColumnStats) -> Bounds {
         Expr::Cast(inner, kind) => bounds(inner, stats).map(|value| types::cast(value, kind).ok()),
         Expr::Call(function, arguments) => match arguments.as_slice() {
             [only] if function.is_monotone(&only.kind()) => {
-                let bounds = bounds(only, stats).map(|value| function.call(&[Arc::clone(value)]).ok());
+                let inner = bounds(only, stats);
+                if !function.keeps_order_between(inner.least.as_ref(), inner.greatest.as_ref()) {
+                    return Bounds { least: None, greatest: None, null: true, ..inner };
+                }
+                let bounds = inner.map(|value| function.call(&[Arc::clone(value)]).ok());
                 // What is beyond a calendar becomes null.
                 Bounds { null: true, ..bounds }
             }

@@ -396,6 +396,31 @@ fn nulls_alone_match_nothing_but_null() {
     assert!(may("n is null") && may("n <=> null") && may("n is null or n = 5"));
 }
 
+/// As texts, moments are in order from the first year to 9999, and only where a pattern goes from the year down.
+#[test]
+fn printed_moments_are_ruled_out_by_bounds_of_four_digits() {
+    const DAY: i64 = 86_400;
+    let number = |value: i64| Some(Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+    let may = |filter: &str, min: Option<i64>, max: Option<i64>| {
+        let stats = Stats { min: min.and_then(number), max: max.and_then(number), ..Stats::default() };
+        Predicate::new(filter, rows().schema_ref()).unwrap().may_match(&Known(vec![("n", stats)]))
+    };
+    let day = |day: &str| format!("from_unixtime(n, 'yyyy-MM-dd') = '{day}'");
+    let (first, last) = (Some(19_723 * DAY), Some(19_724 * DAY - 1));
+    assert!(may(&day("2024-01-01"), first, last));
+    assert!(!may(&day("2023-12-31"), first, last) && !may(&day("2024-01-02"), first, last));
+    assert!(!may("from_unixtime(n) > '2024-01-02'", first, last), "the default pattern");
+    assert!(may("from_unixtime(n, 'dd.MM.yyyy') = '02.01.2024'", first, last));
+    let nothing = Stats { rows: Some(0), ..Stats::default() };
+    let of_no_rows = Predicate::new(&day("2024-01-01"), rows().schema_ref()).unwrap();
+    assert!(!of_no_rows.may_match(&Known(vec![("n", nothing)])));
+    for (least, greatest) in
+        [(first, None), (None, last), (Some(-63_000_000_000), last), (first, Some(300_000_000_000))]
+    {
+        assert!(may(&day("2023-01-01"), least, greatest) && may(&day("2025-01-01"), least, greatest));
+    }
+}
+
 /// Statistics of another type, or of no value, say nothing.
 #[test]
 fn statistics_that_do_not_fit_are_not_believed() {

@@ -33,38 +33,7 @@ pub struct SecondaryEntry {
 impl MetadataTable {
     /// Statistics of some columns, for each file that has them.
     pub fn column_stats(&self, columns: &[String], of: OfFiles<'_>) -> Result<Vec<ColumnStats>> {
-        self.stats_of_files(&Partition::ColumnStats, columns, of)
-    }
-
-    /// Statistics of some columns in some files. A file may have those of some columns alone.
-    pub fn column_stats_of(
-        &self,
-        columns: &[String],
-        files: &[InPartition],
-    ) -> Result<BTreeMap<InPartition, Vec<ColumnStats>>> {
         let partition = Partition::ColumnStats;
-        let key_of = |column: &str, (path, name): &InPartition| key::column_stats(column, path, name);
-        let keys = columns.iter().flat_map(|column| files.iter().map(move |file| key_of(column, file)));
-        let mut found = self.get(self.there(&partition)?, keys, None)?;
-        let mut stats: BTreeMap<InPartition, Vec<ColumnStats>> = BTreeMap::new();
-        for (column, file) in columns.iter().flat_map(|column| files.iter().map(move |file| (column, file))) {
-            for record in found.remove(&key_of(column, file)).unwrap_or_default() {
-                let Payload::ColumnStats(of_column) = record.payload else {
-                    return Err(self.misfiled(&partition, &record));
-                };
-                stats.entry(file.clone()).or_default().push(*of_column);
-            }
-        }
-        Ok(stats)
-    }
-
-    /// Statistics of what an expression makes of a column, for each file that has them. The index is named without
-    /// `expr_index_`.
-    pub fn expression_stats(&self, index: &str, column: &str, of: OfFiles<'_>) -> Result<Vec<ColumnStats>> {
-        self.stats_of_files(&Partition::ExpressionIndex(index.to_owned()), &[column.to_owned()], of)
-    }
-
-    fn stats_of_files(&self, partition: &Partition, columns: &[String], of: OfFiles<'_>) -> Result<Vec<ColumnStats>> {
         let prefixes = |partitions: Option<&[String]>| -> Vec<String> {
             let prefixes_of = |column: &String| match partitions {
                 None => vec![key::column_stats_prefix(column, None)],
@@ -73,16 +42,37 @@ impl MetadataTable {
             columns.iter().flat_map(prefixes_of).collect()
         };
         let records = match of {
-            OfFiles::All => self.with_prefixes(self.there(partition)?, prefixes(None))?,
-            OfFiles::In(paths) => self.with_prefixes(self.there(partition)?, prefixes(Some(paths)))?,
+            OfFiles::All => self.with_prefixes(self.there(&partition)?, prefixes(None))?,
+            OfFiles::In(paths) => self.with_prefixes(self.there(&partition)?, prefixes(Some(paths)))?,
         };
-        // An expression index has statistics of whole partitions as well.
-        let of_files = |record: MetadataRecord| match record.payload {
-            Payload::ColumnStats(stats) => Some(Ok(*stats)),
-            Payload::PartitionStats(_) if *partition != Partition::ColumnStats => None,
-            _ => Some(Err(self.misfiled(partition, &record))),
+        let stats = |record: MetadataRecord| match record.payload {
+            Payload::ColumnStats(stats) => Ok(*stats),
+            _ => Err(self.misfiled(&partition, &record)),
         };
-        records.into_iter().filter_map(of_files).collect()
+        records.into_iter().map(stats).collect()
+    }
+
+    /// Statistics of some columns in some files, or of what an expression makes of a column. A file may have those of some
+    /// columns alone.
+    pub fn stats_of(
+        &self,
+        partition: &Partition,
+        columns: &[String],
+        files: &[InPartition],
+    ) -> Result<BTreeMap<InPartition, Vec<ColumnStats>>> {
+        let key_of = |column: &str, (path, name): &InPartition| key::column_stats(column, path, name);
+        let keys = columns.iter().flat_map(|column| files.iter().map(move |file| key_of(column, file)));
+        let mut found = self.get(self.there(partition)?, keys, None)?;
+        let mut stats: BTreeMap<InPartition, Vec<ColumnStats>> = BTreeMap::new();
+        for (column, file) in columns.iter().flat_map(|column| files.iter().map(move |file| (column, file))) {
+            for record in found.remove(&key_of(column, file)).unwrap_or_default() {
+                let Payload::ColumnStats(of_column) = record.payload else {
+                    return Err(self.misfiled(partition, &record));
+                };
+                stats.entry(file.clone()).or_default().push(*of_column);
+            }
+        }
+        Ok(stats)
     }
 
     /// Statistics of some columns in some partitions, by path: of all rows in them, perhaps of more.
@@ -99,14 +89,22 @@ impl MetadataTable {
 
     /// The bloom filters of some base files, by partition path and name.
     pub fn bloom_filters(&self, files: &[InPartition]) -> Result<BTreeMap<InPartition, BloomFilter>> {
-        let partition = Partition::BloomFilters;
+        self.bloom_filters_in(&Partition::BloomFilters, files)
+    }
+
+    /// The same of another partition: an expression index may have some of what it makes of a column.
+    pub fn bloom_filters_in(
+        &self,
+        partition: &Partition,
+        files: &[InPartition],
+    ) -> Result<BTreeMap<InPartition, BloomFilter>> {
         let key_of = |(path, name): &InPartition| key::bloom_filter(path, name);
-        let found = self.get(self.there(&partition)?, files.iter().map(key_of), None)?;
+        let found = self.get(self.there(partition)?, files.iter().map(key_of), None)?;
         let mut filters = BTreeMap::new();
         for file in files {
             for record in found.get(&key_of(file)).into_iter().flatten() {
                 let Payload::BloomFilter(entry) = &record.payload else {
-                    return Err(self.misfiled(&partition, record));
+                    return Err(self.misfiled(partition, record));
                 };
                 let text = str::from_utf8(&entry.filter)
                     .map_err(|e| Error::corrupt("a bloom filter of the metadata table is no text").caused_by(e))?;

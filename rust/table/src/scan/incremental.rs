@@ -11,12 +11,12 @@ use hudini_format::action::CommitMetadata;
 use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::pin::{Candidates, Laps};
+use crate::Result;
 use crate::config::TableConfig;
 use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{Instant, Snapshot, Timeline, Until};
-use crate::view::{FileSlice, Listing, Partitions};
-use crate::{Error, ErrorKind, Result};
+use crate::view::{self, FileSlice, Listing, Missing, Partitions, kind_of};
 
 /// A range of completion times; of requested times in table version 6, which has no others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) fn pin(
     let partitions: Vec<String> = touched.groups.keys().cloned().collect();
     let mut listed = Listing::of(table, config, &timeline, Partitions::These(&partitions))?;
     let (metadata, warning) = (listed.metadata.take(), listed.warning.take());
-    let slices = touched.slices(listed.slices(storage, config, &snapshot)?, &snapshot)?;
+    let slices = touched.slices(storage, listed.slices(storage, config, &snapshot)?, &snapshot)?;
     laps.done("listing");
     let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warning, newest: false };
     Ok((snapshot, candidates))
@@ -104,7 +104,7 @@ impl Touched {
     }
 
     /// What the snapshot's slices have of the files, but for groups that were replaced.
-    fn slices(&self, found: Vec<FileSlice>, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
+    fn slices(&self, storage: &dyn Storage, found: Vec<FileSlice>, snapshot: &Snapshot) -> Result<Vec<FileSlice>> {
         let mut found: BTreeMap<_, _> =
             found.into_iter().map(|s| ((s.partition.clone(), s.file_id.clone()), s)).collect();
         let mut slices = Vec::new();
@@ -115,7 +115,10 @@ impl Touched {
                     continue;
                 }
                 let slice = found.remove(&group);
-                written.check_all_there(slice.as_ref(), snapshot).map_err(|e| e.at_path(partition))?;
+                if let Some(name) = written.missing(slice.as_ref(), snapshot) {
+                    let what = format!("a {} file of the range", kind_of(name));
+                    return Err(view::missing(storage, Missing::File(partition, name), &what)?);
+                }
                 slices.extend(slice.and_then(|slice| written.of_slice(slice)));
             }
         }
@@ -141,8 +144,8 @@ impl Written {
         (slice.base.is_some() || !slice.logs.is_empty()).then_some(slice)
     }
 
-    /// A clean may have taken files of the range. What was written within it and not overwritten must be in the slice.
-    fn check_all_there(&self, slice: Option<&FileSlice>, snapshot: &Snapshot) -> Result<()> {
+    /// A file that the slice lacks, although it was written within the range and not overwritten: a clean may have taken it.
+    fn missing(&self, slice: Option<&FileSlice>, snapshot: &Snapshot) -> Option<&str> {
         // Without a base file nothing was merged yet, and all logs are due.
         let base_instant = slice.filter(|slice| slice.base.is_some()).map_or("", |slice| slice.base_instant.as_str());
         let has_log = |name: &str| slice.is_some_and(|slice| slice.logs.iter().any(|log| log.name == name));
@@ -154,13 +157,6 @@ impl Written {
         };
         let base = self.base.as_ref().filter(|(instant, _)| base_instant < instant.as_str());
         let log = self.logs.iter().find(|(completed, name)| is_due(completed, name) && !has_log(name));
-        match base.or(log) {
-            None => Ok(()),
-            Some((_, name)) => Err(Error::new(
-                ErrorKind::InstantCleaned,
-                format!("the range needs the file {name}, which was cleaned away"),
-            )
-            .with_hint("start later, or read the table as it is now")),
-        }
+        base.or(log).map(|(_, name)| name.as_str())
     }
 }

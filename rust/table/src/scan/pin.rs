@@ -157,7 +157,7 @@ pub(super) fn pin(
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
-    absent.check(storage, config, &timeline, &slices)?;
+    absent.check(storage, &slices)?;
     let merged = table.options.get_or_default(&options::MERGE_TYPE)? != MergeType::Unmerged;
     let newest = as_of.is_none() && merged && request.mode == QueryType::Snapshot;
     let candidates = Candidates { slices, commits: None, metadata, warning, newest };

@@ -43,6 +43,7 @@ pub enum Evidence {
     RecordIndex,
     SecondaryIndex,
     ColumnStats,
+    ExpressionIndex,
     BloomFilters,
 }
 
@@ -56,6 +57,7 @@ impl Evidence {
             Self::RecordIndex => "record_index",
             Self::SecondaryIndex => "secondary_index",
             Self::ColumnStats => "column_stats",
+            Self::ExpressionIndex => "expression_index",
             Self::BloomFilters => "bloom_filters",
         }
     }

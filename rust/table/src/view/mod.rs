@@ -17,7 +17,7 @@ use crate::storage::{Entry, Storage};
 use crate::timeline::{CompletionTimes, Snapshot};
 use crate::{Error, Result};
 
-pub(crate) use named::{Absent, FileKey, Taken, holds_data, last_of};
+pub(crate) use named::{Absent, FileKey, Missing, Taken, holds_data, kind_of, last_of, missing};
 pub(crate) use slices::PartitionFiles;
 
 /// In every partition directory; without it, Apache Hudi does not see the partition.

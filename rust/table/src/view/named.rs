@@ -65,6 +65,11 @@ impl Listing {
     }
 }
 
+/// What a data file is called, by its name.
+pub(crate) fn kind_of(name: &str) -> &'static str {
+    if LogFileName::parse(name).is_some() { "log" } else { "base" }
+}
+
 /// Base files and logs, but for those of changes.
 fn holds_rows(name: &str) -> bool {
     LogFileName::parse(name).map_or_else(|| BaseFileName::parse(name).is_some(), |log| !log.cdc)
@@ -81,33 +86,48 @@ pub(crate) struct Absent(BTreeSet<FileKey>);
 
 impl Absent {
     /// An error if slices need some of them.
-    pub(crate) fn check(
-        &self,
-        storage: &dyn Storage,
-        config: &TableConfig,
-        timeline: &Timeline,
-        slices: &[FileSlice],
-    ) -> Result<()> {
+    pub(crate) fn check(&self, storage: &dyn Storage, slices: &[FileSlice]) -> Result<()> {
         let of_slice = |slice: &FileSlice| -> Vec<FileKey> {
             let files = slice.base.iter().chain(&slice.logs);
             files.map(|file| (slice.partition.clone(), file.name.clone())).collect()
         };
         let Some(key) = slices.iter().flat_map(of_slice).find(|key| self.0.contains(key)) else { return Ok(()) };
         let path = in_partition(&key.0, &key.1);
-        let kind = if LogFileName::parse(&key.1).is_some() { "log" } else { "base" };
+        let kind = kind_of(&key.1);
         if storage.head(&path)?.is_some() {
             // It came after the folder was looked into, or Apache Hudi does not see it either.
             let message = format!("a {kind} file of the snapshot is in a folder without {PARTITION_FILE}");
             return Err(Error::corrupt(message).at_path(path));
         }
-        if Taken::of(storage, config, timeline.clone())?.has(&key.0, &key.1) {
-            let message = format!("a {kind} file of the state was cleaned away");
-            return Err(Error::new(ErrorKind::InstantCleaned, message).at_path(path).with_hint("read a newer state"));
-        }
-        Err(Error::storage(format!("a {kind} file of the snapshot is gone"))
-            .at_path(path)
-            .with_hint("it was cleaned, or removed by hand; read a newer state of the table"))
+        Err(missing(storage, Missing::File(&key.0, &key.1), &format!("a {kind} file of the snapshot"))?)
     }
+}
+
+/// What is needed and not there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Missing<'n> {
+    /// A file, by partition and name.
+    File(&'n str, &'n str),
+    /// Some file of a group, by partition and file id.
+    OfGroup(&'n str, &'n str),
+}
+
+/// The error for that: a clean took it, or nobody knows who did.
+pub(crate) fn missing(storage: &dyn Storage, missing: Missing<'_>, what: &str) -> Result<Error> {
+    let config = TableConfig::load(storage)?;
+    let taken = Taken::of(storage, &config, Timeline::load(storage, &config)?)?;
+    let (is_taken, path) = match missing {
+        Missing::File(partition, name) => (taken.has(partition, name), in_partition(partition, name)),
+        Missing::OfGroup(partition, id) => (taken.has_of_group(partition, id), partition.to_owned()),
+    };
+    let error = if is_taken {
+        Error::new(ErrorKind::InstantCleaned, format!("{what} was cleaned away"))
+            .with_hint("start later, or read a newer state of the table")
+    } else {
+        Error::storage(format!("{what} is gone"))
+            .with_hint("it was cleaned, or removed by hand; read a newer state of the table")
+    };
+    Ok(error.at_path(path))
 }
 
 /// Files that cleans took, or are about to take.
@@ -157,5 +177,14 @@ impl Taken {
 
     pub(crate) fn has(&self, partition: &str, name: &str) -> bool {
         self.partitions.contains(partition) || self.files.contains(&(partition.to_owned(), name.to_owned()))
+    }
+
+    fn has_of_group(&self, partition: &str, id: &str) -> bool {
+        let is_of_group = |name: &str| {
+            let of_log = || LogFileName::parse(name).map(|log| log.file_id);
+            BaseFileName::parse(name).map(|base| base.file_id).or_else(of_log).is_some_and(|found| found == id)
+        };
+        let mut files = self.files.iter();
+        self.partitions.contains(partition) || files.any(|(of, name)| of == partition && is_of_group(name))
     }
 }

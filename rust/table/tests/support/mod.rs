@@ -14,7 +14,9 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use hudini_format::action::{CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest};
+use hudini_format::action::{
+    CleanMetadata, CleanPartitionMetadata, CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest,
+};
 use hudini_format::instant::{Action as InstantAction, InstantFile};
 use hudini_table::config::{self, Buckets, NewTable};
 use hudini_table::context::{Context, ManualClock, SeededIds, Watch};
@@ -166,6 +168,24 @@ impl World {
     pub fn data_files(&self) -> BTreeSet<String> {
         let is_data = |path: &String| !path.starts_with(".hoodie/") && !path.ends_with(PARTITION_FILE);
         self.files().into_keys().filter(is_data).collect()
+    }
+
+    /// A clean says that it took a file, and nothing else.
+    pub fn clean_of(&self, path: &str) {
+        let (partition, name) = path.rsplit_once('/').unwrap();
+        let of_partition = CleanPartitionMetadata {
+            partition_path: partition.to_owned(),
+            policy: "KEEP_LATEST_COMMITS".to_owned(),
+            success_delete_files: vec![name.to_owned()],
+            ..CleanPartitionMetadata::default()
+        };
+        let clean = CleanMetadata {
+            total_files_deleted: 1,
+            earliest_commit_to_retain: "0".to_owned(),
+            partition_metadata: BTreeMap::from([(partition.to_owned(), of_partition)]),
+            ..CleanMetadata::default()
+        };
+        self.put(".hoodie/timeline/29991231235959998_29991231235959999.clean", &clean.encode().unwrap());
     }
 
     /// What the metadata table says is what lies there, to the values of every row.

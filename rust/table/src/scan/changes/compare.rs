@@ -46,14 +46,21 @@ pub(super) struct Rows {
     batches: Vec<RecordBatch>,
     /// Batch and row.
     places: Vec<(usize, usize)>,
+    batch_bytes: usize,
 }
 
 impl Rows {
+    /// In memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.batch_bytes + self.places.len() * size_of::<(usize, usize)>()
+    }
+
     /// The numbers of the added rows.
     pub(super) fn push(&mut self, rows: RecordBatch) -> Range<usize> {
         let start = self.places.len();
         if rows.num_rows() > 0 {
             self.places.extend((0..rows.num_rows()).map(|row| (self.batches.len(), row)));
+            self.batch_bytes += rows.get_array_memory_size();
             self.batches.push(rows);
         }
         start..self.places.len()
@@ -77,10 +84,12 @@ pub(super) fn states(feed: &Arc<Feed>, part: &Part, before: &FileSlice, after: &
     let mut versions = Versions { by_values, ..Versions::default() };
     for rows in feed.rows_before(part, before, if by_values { &[] } else { &VERSION })? {
         versions.remember(&rows?)?;
+        feed.check_memory(versions.bytes())?;
     }
     let mut changed = Rows::default();
     for rows in feed.rows_after(part, after, None)? {
         versions.compare(&rows?, &mut changed)?;
+        feed.check_memory(versions.bytes() + changed.bytes())?;
     }
     versions.settle();
     let before = feed.rows_before(part, before, &[])?;
@@ -96,6 +105,7 @@ struct Versions {
     rows: Vec<Version>,
     /// The first and the last row with a key.
     by_key: ByKey<(usize, usize)>,
+    key_bytes: usize,
     /// Of each row that is not what it was: the first row from before the write that had its key.
     changed: Vec<Option<usize>>,
     /// How many rows were asked for.
@@ -111,6 +121,14 @@ struct Version {
 }
 
 impl Versions {
+    /// In memory.
+    fn bytes(&self) -> usize {
+        self.rows.len() * size_of::<Version>()
+            + self.by_key.len() * size_of::<(Box<str>, (usize, usize))>()
+            + self.key_bytes
+            + self.changed.len() * size_of::<Option<usize>>()
+    }
+
     fn hashed<'r>(&self, rows: &'r RecordBatch) -> Result<impl Iterator<Item = (&'r str, u64)> + use<'r>> {
         let keys = record_keys(rows)?;
         if keys.null_count() > 0 {
@@ -131,7 +149,10 @@ impl Versions {
             let at = self.rows.len();
             self.rows.push(Version { hash, next: None, fate: Fate::Deleted });
             match self.by_key.get_mut(key) {
-                None => drop(self.by_key.insert(key.into(), (at, at))),
+                None => {
+                    self.key_bytes += key.len();
+                    self.by_key.insert(key.into(), (at, at));
+                }
                 Some((_, last)) => {
                     if let Some(last) = self.rows.get_mut(std::mem::replace(last, at)) {
                         last.next = Some(at);

@@ -14,6 +14,7 @@ use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, StructArray, UI
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 use hudini_format::log::{Block, BlockKind, cdc};
+use hudini_format::name::LogFileName;
 use hudini_format::schema::Record;
 
 use super::compare::{ByKey, Fate, Fates, Pairs, Rows};
@@ -21,8 +22,8 @@ use super::{Feed, Part, Side, image};
 use crate::log_file::{Choice, LogFile, Part as BlockPart, Visitor};
 use crate::merge::{Batches, record_keys};
 use crate::storage::Storage;
-use crate::view::FileSlice;
-use crate::{Error, ErrorKind, Result};
+use crate::view::{FileSlice, Missing, missing};
+use crate::{Error, Result};
 
 pub(super) fn read(
     feed: &Arc<Feed>,
@@ -45,8 +46,8 @@ pub(super) fn read(
     }
     let log = Log::read(feed, blocks, has(cdc::BEFORE))?;
     let (after, numbers) = match after {
-        Some(after) => rows_of(feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
-        None if log.needs_rows_after() => return Err(cleaned("behind")),
+        Some(after) => rows_of(feed, feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
+        None if log.needs_rows_after() => return Err(no_rows(feed, files, "behind")?),
         None => Default::default(),
     };
     log.check_found(&numbers)?;
@@ -55,7 +56,7 @@ pub(super) fn read(
     }
     let before: Batches = match before {
         Some(before) => feed.rows_before(part, before, &[])?,
-        None if log.needs_rows_before() => return Err(cleaned("before")),
+        None if log.needs_rows_before() => return Err(no_rows(feed, files, "before")?),
         None => Box::new(std::iter::empty()),
     };
     let fates = ByLog { left: log.operations, numbers };
@@ -81,12 +82,10 @@ impl Logged {
 }
 
 fn survey(storage: &dyn Storage, path: &str) -> Result<Vec<Logged>> {
-    let gone = || {
-        Error::new(ErrorKind::InstantCleaned, "the log of a change of the range was cleaned away")
-            .at_path(path)
-            .with_hint("start later, or read the table as it is now")
+    let Some(size) = storage.head(path)?.map(|found| found.size) else {
+        let (partition, name) = path.rsplit_once('/').unwrap_or(("", path));
+        return Err(missing(storage, Missing::File(partition, name), "the log of a change of the range")?);
     };
-    let size = storage.head(path)?.ok_or_else(gone)?.size;
     let mut survey = Survey { path, size, blocks: Vec::new() };
     LogFile::new(storage, path.to_owned(), size).read_from(0, &mut survey).map_err(|e| e.at_path(path))?;
     Ok(survey.blocks)
@@ -188,8 +187,11 @@ struct Log {
 impl Log {
     fn read(feed: &Feed, blocks: Vec<Logged>, keep_rows: bool) -> Result<Self> {
         let mut log = Self { batches: Vec::new(), operations: ByKey::default() };
+        let mut bytes = 0;
         for block in blocks {
             for rows in block.read(feed.storage.as_ref())? {
+                bytes += rows.get_array_memory_size();
+                feed.check_memory(bytes)?;
                 let changes = texts(&rows, cdc::KEY)?.iter().flatten().zip(operations(&rows)?.iter().flatten());
                 log.operations.extend(changes.map(|(key, operation)| (Box::from(key), Box::from(operation))));
                 if keep_rows {
@@ -219,9 +221,13 @@ impl Log {
     }
 }
 
-fn cleaned(side: &str) -> Error {
-    Error::new(ErrorKind::InstantCleaned, format!("the range holds a change whose row {side} it was cleaned away"))
-        .with_hint("start later")
+/// The rows of the group on one side of a change are in no file.
+fn no_rows(feed: &Feed, files: &[String], side: &str) -> Result<Error> {
+    let path = files.first().map_or("", String::as_str);
+    let (partition, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let id = LogFileName::parse(name).map(|log| log.file_id).unwrap_or_default();
+    let what = format!("the range holds a change, and the row {side} it");
+    missing(feed.storage.as_ref(), Missing::OfGroup(partition, &id), &what)
 }
 
 fn lost_row(key: &str) -> Error {
@@ -229,7 +235,7 @@ fn lost_row(key: &str) -> Error {
 }
 
 /// Rows with these keys, and their numbers.
-fn rows_of(batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByKey<usize>)> {
+fn rows_of(feed: &Feed, batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByKey<usize>)> {
     let (mut rows, mut numbers) = (Rows::default(), ByKey::default());
     for batch in batches {
         let batch = batch?;
@@ -238,6 +244,7 @@ fn rows_of(batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByK
         let found = keys.iter().flatten().filter(|key| wanted(key));
         let new = rows.push(filter_record_batch(&batch, &is_wanted)?);
         numbers.extend(found.map(Box::from).zip(new));
+        feed.check_memory(rows.bytes())?;
     }
     Ok((rows, numbers))
 }

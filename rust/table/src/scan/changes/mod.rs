@@ -26,11 +26,11 @@ use hudini_format::log::cdc;
 use serde::{Deserialize, Serialize};
 
 use super::split::{Manner, Reading, RowSplit};
-use crate::Result;
 use crate::merge::Batches;
 use crate::storage::Storage;
 use crate::timeline::Snapshot;
 use crate::view::FileSlice;
+use crate::{Error, ErrorKind, Result};
 
 pub use image::Images;
 pub(super) use plan::pin;
@@ -142,6 +142,15 @@ impl Feed {
             FoundIn::States { before, after } => compare::states(self, part, before, after),
             FoundIn::Logs { files, before, after } => logged::read(self, part, files, before.as_ref(), after.as_ref()),
         }
+    }
+
+    /// Keys and changed rows of a file group wait in memory for the rows that they belong to.
+    fn check_memory(&self, bytes: usize) -> Result<()> {
+        if bytes as u64 <= self.split.reading.memory.bytes {
+            return Ok(());
+        }
+        let message = "the changes of a file group take more memory than the limit";
+        Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("raise hoodie.memory.merge.max.size"))
     }
 
     fn all_inserted(self: &Arc<Self>, part: &Part, rows: Batches) -> Batches {

@@ -10,7 +10,7 @@ use crate::config::TableConfig;
 use crate::scan::incremental::Window;
 use crate::storage::Storage;
 use crate::timeline::{CompletionTimes, Instant, Snapshot, Timeline, Until, whole_since};
-use crate::view::{self, BASE_EXTENSION, FileSlice, PartitionFiles};
+use crate::view::{self, BASE_EXTENSION, FileSlice, Missing, PartitionFiles};
 use crate::{Error, ErrorKind, Result};
 
 /// Operations that write rows anew and change none.
@@ -132,7 +132,7 @@ impl Plan<'_> {
         let before = self.slice(&around.before, partition, id)?;
         // Where what was written is gone, an older slice would stand in for it.
         let after = self.slice(&around.after, partition, id)?.filter(|after| is_there(after, &stats));
-        let whole = self.check_before(around, before.as_ref(), &stats);
+        let whole = self.check_before(around, partition, id, before.as_ref(), &stats);
         let logs: Vec<_> = stats.iter().filter_map(|stat| stat.cdc_stats.as_ref()).flat_map(BTreeMap::keys).collect();
         if !logs.is_empty() {
             // Most logs have no need of it.
@@ -151,7 +151,7 @@ impl Plan<'_> {
         Ok(match (before, after) {
             (Some(before), None) if wrote_nothing => Some(FoundIn::Gone(before)),
             (None, None) if wrote_nothing => None,
-            (_, None) => return Err(cleaned("what the write wrote", around.instant)),
+            (_, None) => return Err(self.missing(around, partition, id, "what it wrote")?),
             (None, Some(after)) => Some(FoundIn::All(after)),
             (Some(before), Some(after)) => Some(FoundIn::States { before, after }),
         })
@@ -175,14 +175,21 @@ impl Plan<'_> {
 
     /// A clean may have taken the files of the state before the write, so that an older one would stand in for it. The
     /// write says what it found, or else the cleans must have left that state.
-    fn check_before(&self, around: &Around<'_>, before: Option<&FileSlice>, stats: &[&WriteStat]) -> Result<()> {
+    fn check_before(
+        &self,
+        around: &Around<'_>,
+        partition: &str,
+        id: &str,
+        before: Option<&FileSlice>,
+        stats: &[&WriteStat],
+    ) -> Result<()> {
         let instant = around.instant.requested.as_str();
         let previous = stats.iter().filter_map(|stat| stat.prev_commit.as_deref()).max().unwrap_or_default();
         let is_other = !["", NO_PREVIOUS_COMMIT, instant].contains(&previous);
         if is_other && around.before.is_committed(previous) {
             return match before {
                 Some(before) if before.base_instant.as_str() >= previous => Ok(()),
-                _ => Err(cleaned("what was there before the write", around.instant)),
+                _ => Err(self.missing(around, partition, id, BEFORE)?),
             };
         }
         let starts_group = previous == NO_PREVIOUS_COMMIT && stats.iter().all(|stat| base_of(stat).is_some());
@@ -192,10 +199,18 @@ impl Plan<'_> {
     fn check_whole(&self, around: &Around<'_>) -> Result<()> {
         match &self.whole_since {
             Some(since) if *since > around.instant.requested => {
-                Err(cleaned("what was there before the write", around.instant))
+                let message = format!("{} was cleaned away", needed(around.instant, BEFORE));
+                Err(Error::new(ErrorKind::InstantCleaned, message)
+                    .with_hint("start later, or read the table as it is now"))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Cleans say of states from which commit on they left them whole, and which files they took.
+    fn missing(&self, around: &Around<'_>, partition: &str, id: &str, what: &str) -> Result<Error> {
+        self.check_whole(around)?;
+        view::missing(self.storage, Missing::OfGroup(partition, id), &needed(around.instant, what))
     }
 }
 
@@ -218,10 +233,8 @@ fn only_inserts(stat: &WriteStat) -> bool {
     base_of(stat).is_some() && stat.num_update_writes == Some(0) && stat.num_deletes == Some(0)
 }
 
-fn cleaned(what: &str, instant: &Instant) -> Error {
-    Error::new(
-        ErrorKind::InstantCleaned,
-        format!("the range holds the write requested at {}, and {what} was cleaned away", instant.requested),
-    )
-    .with_hint("start later, or read the table as it is now")
+const BEFORE: &str = "what was there before";
+
+fn needed(instant: &Instant, what: &str) -> String {
+    format!("the range holds the write requested at {}, and {what}", instant.requested)
 }

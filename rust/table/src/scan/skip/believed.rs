@@ -11,6 +11,8 @@
 //! * Texts are compared as Java does, by UTF-16 units. A bound without any that is beyond the surrogates' first one is one
 //!   in the order of bytes, too.
 //! * Bytes are compared with their signs, and not here.
+//!
+//! What it has of the results of a function, Spark took from the rows.
 
 use std::sync::Arc;
 
@@ -61,6 +63,14 @@ pub(super) fn stats(found: &ColumnStats, kind: &DataType, of: Of) -> Stats {
         nulls: (nulls == 0).then_some(0),
         rows: Some(rows),
     }
+}
+
+/// What is certain about the results of a function, which Spark worked out for every row of a file. Of a file that it could
+/// not read it has none, and counts none.
+pub(super) fn of_results(found: &ColumnStats, kind: &DataType) -> Stats {
+    let counts = found.value_count.is_some_and(|count| count > 0) && !found.is_deleted;
+    let bound = |value: hudini_format::Result<Option<Scalar>>| array(value.ok().flatten().filter(|_| counts)?, kind);
+    Stats { min: bound(found.min()), max: bound(found.max()), nulls: None, rows: None }
 }
 
 /// Whether a file or a partition is left out by its least value, and by its greatest, in a column of that type.

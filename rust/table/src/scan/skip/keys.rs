@@ -61,18 +61,28 @@ impl Question<'_> {
             return Ok(None);
         }
         let Some(keys) = self.keys()? else { return Ok(None) };
-        // A log may have brought keys that the base file does not have.
+        self.by_filters_in(&partition, &keys, slices).map(Some)
+    }
+
+    /// The slices whose bloom filters in a partition of the metadata table may have one of some texts.
+    pub(super) fn by_filters_in(
+        &self,
+        partition: &Partition,
+        texts: &BTreeSet<String>,
+        slices: &[FileSlice],
+    ) -> Result<Vec<bool>> {
+        // A log may have brought what the base file does not have.
         let file = |slice: &FileSlice| {
             let base = slice.base.as_ref().filter(|_| slice.logs.is_empty())?;
             Some(in_partition(slice, &base.name))
         };
         let files: Vec<InPartition> = slices.iter().filter_map(file).collect();
-        let filters = self.read.metadata.bloom_filters(&files)?;
+        let filters = self.read.metadata.bloom_filters_in(partition, &files)?;
         let wanted = |slice: &FileSlice| {
             let filter = file(slice).and_then(|file| filters.get(&file));
-            filter.is_none_or(|filter| holds_any(filter, keys.iter().map(String::as_str)))
+            filter.is_none_or(|filter| holds_any(filter, texts.iter().map(String::as_str)))
         };
-        Ok(Some(slices.iter().map(wanted).collect()))
+        Ok(slices.iter().map(wanted).collect())
     }
 
     /// The record keys of all rows that can match; `None` if they are not certain.

@@ -2,12 +2,13 @@
 //!
 //! | index | tells of | holds |
 //! |---|---|---|
-//! | column statistics, bloom filters | files, by name | always: a file never changes |
+//! | column statistics, bloom filters, both of expressions | files, by name | always: a file never changes |
 //! | partition statistics, record index, secondary index | the newest state of the table | for a read of that very state |
 //!
 //! An index that is damaged, or that is given up while it is read, costs a warning and leaves nothing out.
 
 mod believed;
+mod expressions;
 mod keys;
 mod values;
 
@@ -51,7 +52,7 @@ struct Question<'r> {
 /// Of the newest state of the table.
 const OF_NOW: [Evidence; 3] = [Evidence::RecordIndex, Evidence::SecondaryIndex, Evidence::PartitionStats];
 /// Of files.
-const OF_FILES: [Evidence; 2] = [Evidence::ColumnStats, Evidence::BloomFilters];
+const OF_FILES: [Evidence; 3] = [Evidence::ColumnStats, Evidence::ExpressionIndex, Evidence::BloomFilters];
 
 impl Indexed<'_> {
     /// Keeps the slices that may hold rows that match. Counts the others, and says what went wrong.
@@ -82,9 +83,17 @@ impl Question<'_> {
             Evidence::SecondaryIndex => self.by_secondary_index(slices),
             Evidence::PartitionStats => self.by_partition_stats(slices),
             Evidence::ColumnStats => self.by_column_stats(slices),
+            Evidence::ExpressionIndex => self.by_expression_indexes(slices),
             Evidence::BloomFilters => self.by_bloom_filters(slices),
             Evidence::Paths | Evidence::Buckets => Ok(None),
         }
+    }
+
+    /// Whether files have a column in the type in which it is shown. What folders tell is not read from files.
+    fn is_as_in_files(&self, stored: &Schema, column: &str) -> bool {
+        let kind = |schema: &Schema| schema.field_with_name(column).ok().map(|field| field.data_type().clone());
+        let shown = kind(&self.columns);
+        shown.is_some() && shown == kind(stored) && !self.read.shape.folders_say(column)
     }
 }
 

@@ -9,7 +9,7 @@ use hudini_format::schema::meta;
 use super::believed::{self, Of};
 use super::{Question, Wanted, given_up, in_partition, partitions_of};
 use crate::Result;
-use crate::filter::{ColumnStats, Stats};
+use crate::filter::{ColumnStats, Predicate, Stats};
 use crate::metadata::InPartition;
 use crate::view::FileSlice;
 
@@ -48,21 +48,34 @@ impl Question<'_> {
         if kinds.is_empty() || !self.read.metadata.has(&Partition::ColumnStats) {
             return Ok(None);
         }
+        let columns: Vec<String> = kinds.keys().cloned().collect();
+        let found = self.read.metadata.stats_of(&Partition::ColumnStats, &columns, &self.files_that_tell(slices))?;
+        let known = found.iter().map(|(file, found)| (file.clone(), of_file(file, found, &kinds))).collect();
+        Ok(Some(Self::by_stats_of_files(self.predicate, slices, &known)))
+    }
+
+    /// The files of slices that are left out if nothing in them matches: of those with logs, only where logs tell.
+    pub(super) fn files_that_tell(&self, slices: &[FileSlice]) -> Vec<InPartition> {
         // A merger of somebody's own makes values that are in no file.
         let config = self.read.config;
         let logs_tell =
             config.version >= FIRST_WITH_LOG_STATS && config.merge_rule().is_ok_and(|rule| rule.merger.is_none());
         let asked = slices.iter().filter(|slice| logs_tell || slice.logs.is_empty());
-        let files: Vec<InPartition> = asked.flat_map(files_of).collect();
-        let columns: Vec<String> = kinds.keys().cloned().collect();
-        let found = self.read.metadata.column_stats_of(&columns, &files)?;
+        asked.flat_map(files_of).collect()
+    }
+
+    /// Which slices may match, by what is known of their files; of a file that is not named nothing is.
+    pub(super) fn by_stats_of_files(
+        predicate: &Predicate,
+        slices: &[FileSlice],
+        known: &BTreeMap<InPartition, BTreeMap<String, Stats>>,
+    ) -> Vec<bool> {
         let of_slice = |slice: &FileSlice| {
-            let files: Vec<_> =
-                files_of(slice).map(|file| found.get(&file).map(|found| of_file(&file, found, &kinds))).collect();
-            let known = files.into_iter().reduce(|one, other| Some(of_both(one?, &other?))).flatten();
-            self.predicate.may_match(&Known(known.unwrap_or_default()))
+            let files = files_of(slice).map(|file| known.get(&file).cloned());
+            let of_all = files.reduce(|one, other| Some(of_both(one?, &other?))).flatten();
+            predicate.may_match(&Known(of_all.unwrap_or_default()))
         };
-        Ok(Some(slices.iter().map(of_slice).collect()))
+        slices.iter().map(of_slice).collect()
     }
 
     /// The columns of the filter of which statistics can tell something, with their types. Those that folders tell are not
@@ -74,21 +87,21 @@ impl Question<'_> {
         let stored = super::RowShape::stored(self.read.snapshot)?;
         let mut kinds = BTreeMap::new();
         for name in self.predicate.columns() {
-            let (Ok(shown), Ok(in_files)) = (self.columns.field_with_name(name), stored.field_with_name(name)) else {
-                continue;
-            };
-            let kind = shown.data_type();
-            if kind == in_files.data_type() && believed::is_comparable(kind) && !self.read.shape.folders_say(name) {
-                kinds.insert(name.clone(), kind.clone());
-            }
+            let kind = stored.field_with_name(name).ok().map(|field| field.data_type().clone());
+            let kind = kind.filter(|kind| believed::is_comparable(kind) && self.is_as_in_files(&stored, name));
+            kinds.extend(kind.map(|kind| (name.clone(), kind)));
         }
-        // What does not match even where these columns have no value at all, they have a say in.
-        let empty = kinds.keys().map(|name| (name.clone(), Stats { rows: Some(0), ..Stats::default() }));
-        if self.predicate.may_match(&Known(empty.collect())) {
+        if !have_a_say(self.predicate, kinds.keys()) {
             kinds.clear();
         }
         Ok(kinds)
     }
+}
+
+/// Whether a filter depends on columns: it does if nothing matches where they have no value at all.
+pub(super) fn have_a_say<'c>(predicate: &Predicate, columns: impl IntoIterator<Item = &'c String>) -> bool {
+    let empty = columns.into_iter().map(|name| (name.clone(), Stats { rows: Some(0), ..Stats::default() }));
+    !predicate.may_match(&Known(empty.collect()))
 }
 
 /// By column.
