@@ -3,8 +3,8 @@
     python benches/spark.py [--rounds 3]
 
 Each engine has one Spark of two threads, with the same settings: hudini the newest PySpark, Apache Hudi the one that
-its bundle is for, as the interop tests fetch it. Jobs are done once to warm up and then take turns; the best of some
-rounds counts, in seconds and in seconds of the CPU that Spark and all its Python processes take. A write starts from a
+its bundle is for, as the interop tests fetch it. Jobs take turns; after some rounds that only warm up, the best one
+counts, in seconds and in seconds of the CPU that Spark and all its Python processes take. A write starts from a
 copy of the table that its engine has made. What is read is hashed, value by value, and must come to the same in both.
 """
 
@@ -39,7 +39,7 @@ READ_COW = "read of 1 M, COW"
 COMPACTION = "compaction of 1 M + 100 k"
 READ_MOR = "read of 1 M + 100 k, MOR"
 TWICE_AS_FAST = 0.5
-COLUMNS = "columns"
+WARM_UPS = 3
 
 
 @dataclass(frozen=True)
@@ -136,22 +136,22 @@ class Bench:
 
 def measured(benches: dict[str, Bench], rounds: int) -> Costs:
     costs: Costs = {}
-    for number in range(rounds + 1):
+    for number in range(WARM_UPS + rounds):
         for job in JOBS:
             answers = {}
             for name, bench in benches.items():
                 answers[name], cost = bench.do(job)
-                keep(costs, (name, job.name), cost, warm=number > 0)
+                keep(costs, (name, job.name), cost, is_warm=number >= WARM_UPS)
             if job.verb == "digest" and len(set(answers.values())) > 1:
                 raise SystemExit(f"{job.name}: the engines read different rows")
         _, cost = benches[OURS].do(BESIDE_PARQUET)
-        keep(costs, (PARQUET, BESIDE_PARQUET.name), cost, warm=number > 0)
+        keep(costs, (PARQUET, BESIDE_PARQUET.name), cost, is_warm=number >= WARM_UPS)
     return costs
 
 
-def keep(costs: Costs, key: tuple[str, str], cost: Cost, warm: bool) -> None:
-    print(f"{key[1]}, {key[0]}: {cost}{'' if warm else ', cold'}", file=sys.stderr, flush=True)
-    if warm:
+def keep(costs: Costs, key: tuple[str, str], cost: Cost, is_warm: bool) -> None:
+    print(f"{key[1]}, {key[0]}: {cost}{'' if is_warm else ', cold'}", file=sys.stderr, flush=True)
+    if is_warm:
         costs[key] = cost.least(costs.get(key, cost))
 
 

@@ -46,7 +46,7 @@ class Session:
 
     def digest(self, path: str, columns: list[str]) -> int:
         """Every value is hashed, so that no column is left out and no row is only counted."""
-        return self._digest(self._read(path), columns)
+        return self._digest(self._read(path, columns), columns)
 
     def digest_parquet(self, path: str, columns: list[str]) -> int:
         """The same of plain Parquet files."""
@@ -56,7 +56,7 @@ class Session:
         [[digest]] = frame.selectExpr(f"sum(hash({', '.join(columns)}))").collect()
         return digest
 
-    def _read(self, path: str) -> DataFrame:
+    def _read(self, path: str, columns: list[str]) -> DataFrame:
         raise NotImplementedError
 
     def _write(self, rows: DataFrame, path: str, operation: str, table_type: str, options: dict[str, str]) -> None:
@@ -75,10 +75,10 @@ class Hudini(Session):
 
         hs.compact(self.spark, path)
 
-    def _read(self, path: str) -> DataFrame:
+    def _read(self, path: str, columns: list[str]) -> DataFrame:
         import hudini.spark as hs
 
-        return hs.read(self.spark, path)
+        return hs.read(self.spark, path, columns=columns)
 
 
 class ApacheHudi(Session):
@@ -99,8 +99,8 @@ class ApacheHudi(Session):
         call = f"CALL run_compaction(op => 'scheduleAndExecute', path => '{path}', options => '{options}')"
         self.spark.sql(call).collect()
 
-    def _read(self, path: str) -> DataFrame:
-        return self.spark.read.format("hudi").load(path)
+    def _read(self, path: str, columns: list[str]) -> DataFrame:
+        return self.spark.read.format("hudi").load(path).select(*columns)
 
 
 ENGINES: dict[str, Callable[..., Session]] = {"hudini": lambda: Hudini({}), "hudi": ApacheHudi}

@@ -2,12 +2,13 @@
 
     cargo build --release -p hudini-table --example write
     python -m venv ELSEWHERE; ELSEWHERE/bin/pip install deltalake 'pyiceberg[pyarrow,sql-sqlite]'      once
-    python benches/writing.py --write target/release/examples/write [--peers ELSEWHERE/bin/python] [--spark]
+    python benches/writing.py --write target/release/examples/write [--peers ELSEWHERE/bin/python] \
+        [--hudi-rs PEER] [--spark]
 
 Each write of a program is a process of its own, on a table that is put back as it was before; the best of some
 rounds counts, in seconds of the CPU. Making the rows and the empty table are not in it. Jobs take turns, so that a busy
 machine is busy for all of them. Once a job the table is read and held against the rows that it must have.
-The rows are those of `tables.py`. hudi-rs's wheel (0.5.0) only reads.
+The rows are those of `tables.py`. hudi-rs is built apart, from `peers/hudi-rs`: its wheel (0.5.0) only reads.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ from writing_engines import Engine, Failed, Program, Spark
 from writing_jobs import (
     ALL,
     COW,
+    COW_GZIP,
     DELTA,
     FACE,
     HUDI_RS,
+    HUDI_RS_RECORDS,
     ICEBERG,
     JOBS,
-    OF_HUDI_RS,
+    MOR,
     OURS,
     PYARROW,
     SPARK,
@@ -141,6 +144,10 @@ def chosen_engines(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[s
         for name, library, does in (DELTA, "deltalake", is_of_all), (ICEBERG, "pyiceberg", is_small_too):
             command = [chosen.peers, IN_PYTHON, library]
             yield name, Program(command, command, does)
+    if chosen.hudi_rs:
+        peer = [chosen.hudi_rs]
+        yield HUDI_RS, Program([*peer, "--option", "hoodie.index.type=SIMPLE"], peer, is_for_hudi_rs)
+        yield HUDI_RS_RECORDS, Program([*peer, "--option", "hoodie.index.type=RECORD_INDEX"], peer, is_for_hudi_rs)
     if chosen.spark:
         yield SPARK, Spark(folder, reader)
 
@@ -148,6 +155,11 @@ def chosen_engines(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[s
 def is_of_all(job: Job) -> bool:
     """Other formats have one kind of table, which stands beside copy-on-write with buckets."""
     return job.operation in ("bulk_insert", "upsert") and job.layout == COW
+
+
+def is_for_hudi_rs(job: Job) -> bool:
+    """Once for each of its indexes, beside hudini with buckets."""
+    return job.operation != "plain" and job.layout in (COW, MOR, COW_GZIP)
 
 
 def is_small_too(job: Job) -> bool:
@@ -160,6 +172,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, required=True, help="the built example `write`")
     parser.add_argument("--python", default=sys.executable, help="a Python that has hudini and pyarrow (default: this)")
     parser.add_argument("--peers", help="a Python that has deltalake, pyiceberg and pyarrow")
+    parser.add_argument("--hudi-rs", type=Path, help="the built `benches/peers/hudi-rs`")
     parser.add_argument("--spark", action="store_true", help="Apache Hudi too, as the interop tests have it")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="the jobs with this in their names")
@@ -168,11 +181,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hudini-bench-") as folder:
         engines = dict(chosen_engines(chosen, Path(folder)))
         try:
-            costs = measured(Bench(Path(folder)), engines, jobs, chosen.rounds) | OF_HUDI_RS
+            costs = measured(Bench(Path(folder)), engines, jobs, chosen.rounds)
         finally:
             for engine in engines.values():
                 engine.close()
-    print("\n".join(table(costs, [*engines, HUDI_RS], [job.name for job in jobs])))
+    print("\n".join(table(costs, [*engines], [job.name for job in jobs])))
     print("\n".join(["", *(gate.line(costs) for gate in gates())]))
 
 
