@@ -6,7 +6,8 @@
     abort  ─ driver ─  the staging folder goes
 
 Spark brings rows together for nobody but itself, and runs each of these steps in a process that knows nothing of the
-others. So tasks cannot be told which file group a row belongs to, and all rows go through the driver's commit, in memory.
+others. So tasks cannot be told which file group a row belongs to, and all rows go through the driver's commit, where
+they are held in memory.
 The functions of `hudini.spark` spread that work over the executors.
 """
 
@@ -54,7 +55,7 @@ class StagingWriter(DataSourceArrowWriter):
         """Refuses what can be refused before there are rows."""
         columns = arrow_schema(schema)
         table = hudini.open(path) if hudini.is_table(path) else None
-        operation, told = _core.asked(table and table._core, options, overwrites)
+        operation, told = _core.asked(None if table is None else table._core, options, overwrites)
         if table is None:
             # There is nothing to delete from.
             make = operation != "delete"
@@ -89,7 +90,9 @@ class StagingWriter(DataSourceArrowWriter):
             _core.close_staging(self._staging)
         except HudiniError as error:
             # The commit stands.
-            warnings.warn(f"staged rows could not be removed, and stay for a later write to do it: {error}", stacklevel=1)
+            warnings.warn(
+                f"staged rows could not be removed, and stay for a later write to do it: {error}", stacklevel=1
+            )
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         # Nothing but the staging folder is this write's: `commit` takes back by itself what it began.
