@@ -226,7 +226,8 @@ impl Read for Source {
             return Ok(read);
         }
         let end = self.size.min(self.at + PIECE as u64);
-        let pieces = self.storage.submit(&self.path, vec![self.at..end]).wait().map_err(io::Error::other)?;
+        let range = std::iter::once(self.at..end).collect();
+        let pieces = self.storage.submit(&self.path, range).wait().map_err(io::Error::other)?;
         self.piece = io::Cursor::new(pieces.into_iter().next().unwrap_or_default());
         self.at = end;
         self.piece.read(into)
