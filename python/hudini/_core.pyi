@@ -156,6 +156,9 @@ class Table:
     ) -> Action:
         """Begins one commit whose tasks another engine runs."""
 
+    def check_write(self, operation: str, schema: _HasSchema, options: dict[str, str], schema_mode: str) -> None:
+        """Refuses what a write of such rows would refuse now. Nothing is changed."""
+
     def committed(self, operation: str, idempotency_key: str) -> dict[str, Any] | None:
         """What a write under that key did, if there was one, with the fields of `hudini.CommitResult`."""
 
@@ -278,6 +281,29 @@ class Action:
 
     def abort(self) -> None:
         """Takes back what was written."""
+
+def asked(table: Table | None, options: dict[str, str], overwrites: bool) -> tuple[str, dict[str, str]]:
+    """The operation that a job's options mean in the mode append or overwrite, and the options that go with it."""
+
+def open_staging(table: Table) -> bytes:
+    """A folder for rows that tasks leave until `write_staged` takes them in."""
+
+def stage(staging: bytes, data: _HasStream) -> bytes:
+    """Leaves the rows of one attempt at a task; returns what `write_staged` finds them by."""
+
+def write_staged(
+    table: Table,
+    staging: bytes,
+    staged: list[bytes],
+    schema: _HasSchema,
+    operation: str,
+    options: dict[str, str],
+    schema_mode: str,
+) -> dict[str, Any]:
+    """Writes what was staged, in this order, as one commit. The dict holds the fields of `hudini.CommitResult`."""
+
+def close_staging(staging: bytes) -> None:
+    """Removes the folder with all rows; attempts that are still at it fail."""
 
 @final
 class Compactions:

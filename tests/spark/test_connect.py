@@ -40,6 +40,8 @@ def story(path: str) -> None:
     }
     rows = spark.range(100).selectExpr("concat('k', id) as id", "1L as ts", "'old' as note")
     assert hs.bulk_insert(rows, path, job).inserted == 100
+    rows.write.format("hudini").options(**job).mode("overwrite").save(path + "-source")
+    assert hudini.open(path + "-source").read().count() == 100
     ties = [("k1", 2, "first"), ("k1", 2, "second"), ("k2", 0, "late"), ("k100", 1, "new")]
     result = hs.upsert(spark.createDataFrame(ties, "id string, ts long, note string").coalesce(1), path, job)
     assert (result.inserted, hudini.open(path).read().count()) == (1, 101)

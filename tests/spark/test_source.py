@@ -207,10 +207,10 @@ def test_another_name(spark: SparkSession, table: hudini.Table) -> None:
     assert spark.read.format("hudi").load(table.path).count() == 250
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_writing_through_the_source_names_the_helper(spark: SparkSession, table: hudini.Table, mode: str) -> None:
-    with pytest.raises(Exception, match=r"hudini\.spark\.upsert"):
-        load(spark, table).write.format("hudini").mode(mode).save(table.path)
+def test_streams_through_the_source_name_the_helper(spark: SparkSession, table: hudini.Table, tmp_path: Path) -> None:
+    stream = spark.readStream.format("rate").load().writeStream.format("hudini")
+    with pytest.raises(Exception, match="stream_upsert"):
+        stream.option("checkpointLocation", str(tmp_path / "checkpoint")).start(table.path).awaitTermination()
     assert len(table.history()) == 2
 
 

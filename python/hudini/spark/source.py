@@ -1,4 +1,4 @@
-"""The data source `hudini`: `spark.read.format("hudini").load(path)`.
+"""The data source `hudini`: `spark.read.format("hudini").load(path)`, and the way into `hudini.spark.sink` for writes.
 
 Spark makes the source once, at `load`, and plans its reader again for each query over the frame. The splits are made at
 `load` and travel inside the source, so all queries over one frame see one snapshot. On Spark Connect a frame is only a
@@ -19,6 +19,8 @@ from hudini.errors import InvalidOption, SchemaMismatch, UnsupportedFeature
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+    from hudini.spark.sink import StagingWriter
 
 PATH = "path"
 # Spark's catalog says it, among the options, of a table that is being created.
@@ -44,6 +46,10 @@ class DefaultSource(DataSource):
     and the other `hoodie.*` read options.
 
     >>> spark.read.format("hudini").option("as.of.instant", "2026-11-21").load(path)
+
+    Writes take the `hoodie.*` options of a job for Apache Hudi, in the modes `append` and `overwrite`.
+
+    >>> df.write.format("hudini").options(**options).mode("append").save(path)
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -73,13 +79,13 @@ class DefaultSource(DataSource):
             self._pinned = [split.to_bytes() for split in scan.splits()]
         return SplitReader(self._pinned, schema)
 
-    # Spark's contract for these two is a writer; the arguments are of no interest to a refusal.
-    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
-        raise UnsupportedFeature(
-            'writing through df.write.format("hudini") is not supported by this version of hudini',
-            hint="hudini.spark.upsert, insert, bulk_insert and overwrite_table (df, path, options) write a DataFrame",
-        )
+    def writer(self, schema: StructType, overwrite: bool) -> StagingWriter:
+        from hudini.spark.sink import StagingWriter
 
+        path, options = self._located('df.write.format("hudini").mode("append").save(path)')
+        return StagingWriter.begun(path, options, schema, overwrites=overwrite)
+
+    # Spark's contract is a writer; the arguments are of no interest to a refusal.
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
         raise UnsupportedFeature(
             'writing through df.writeStream.format("hudini") is not supported by this version of hudini',
@@ -88,15 +94,7 @@ class DefaultSource(DataSource):
 
     def scan(self) -> hudini.Scan:
         """The scan that the options ask for, pinned now."""
-        if PROVIDER in self._given:
-            raise UnsupportedFeature(
-                "CREATE TABLE … USING hudini: Spark tells no later query where such a table is",
-                hint='spark.read.format("hudini").load(path).createOrReplaceTempView(name) gives it a name',
-            )
-        rest = dict(self._given)
-        path = rest.pop(PATH, None)
-        if not path:
-            raise InvalidOption("the option path is missing", hint='spark.read.format("hudini").load(path)')
+        path, rest = self._located('spark.read.format("hudini").load(path)')
         as_of = rest.pop(AS_OF, None)
         query_type = rest.pop(QUERY_TYPE, "snapshot").lower()
         if query_type == "incremental":
@@ -110,6 +108,19 @@ class DefaultSource(DataSource):
         meta = rest.pop(META, "true") == "true"
         mode: Any = query_type
         return hudini.open(path, options=rest).read(columns=columns, filter=where, as_of=as_of, mode=mode, meta=meta)
+
+    def _located(self, example: str) -> tuple[str, dict[str, str]]:
+        """The path, and the other options."""
+        if PROVIDER in self._given:
+            raise UnsupportedFeature(
+                "CREATE TABLE … USING hudini: Spark tells no later query where such a table is",
+                hint='spark.read.format("hudini").load(path).createOrReplaceTempView(name) gives it a name',
+            )
+        rest = dict(self._given)
+        path = rest.pop(PATH, None)
+        if not path:
+            raise InvalidOption("the option path is missing", hint=example)
+        return path, rest
 
 
 def _incremental(path: str, options: dict[str, str]) -> hudini.Scan:

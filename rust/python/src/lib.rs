@@ -10,6 +10,7 @@ mod inspect;
 mod merger;
 mod scan;
 mod services;
+mod staging;
 mod table;
 mod values;
 mod watched;
@@ -42,6 +43,15 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(services::archive, m)?,
         wrap_pyfunction!(services::rollback, m)?,
         wrap_pyfunction!(services::due, m)?,
+    ] {
+        m.add_function(function)?;
+    }
+    for function in [
+        wrap_pyfunction!(staging::asked, m)?,
+        wrap_pyfunction!(staging::open_staging, m)?,
+        wrap_pyfunction!(staging::stage, m)?,
+        wrap_pyfunction!(staging::write_staged, m)?,
+        wrap_pyfunction!(staging::close_staging, m)?,
     ] {
         m.add_function(function)?;
     }

@@ -10,7 +10,7 @@ use hudini_table::bytes_form::BytesForm;
 use hudini_table::options::{IndexType, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::service::{CompactRequest, CompactionStatus, CompactionTask, Round};
-use hudini_table::write::{GroupProfile, Locator, LookupTask, NEW_KEYS, NewSlots, Status, Task};
+use hudini_table::write::{GroupProfile, Locator, LookupTask, NEW_KEYS, NewSlots, Staged, Staging, Status, Task};
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
 
@@ -29,6 +29,9 @@ const SPLITS: [&str; 2] =
 
 const LOOKUP: &str = include_str!("data/byte_forms/lookup.txt");
 const NEW_SLOTS: &str = include_str!("data/byte_forms/new_slots.txt");
+
+const STAGING: &str = include_str!("data/byte_forms/staging.txt");
+const STAGED: &str = include_str!("data/byte_forms/staged.txt");
 
 /// What a write in two partitions makes, one of them new, and a scan after it.
 struct Made {
@@ -152,6 +155,24 @@ fn statuses_stand() {
 }
 
 #[test]
+fn staged_rows_stand() {
+    let (staging, staged) = staged();
+    stands::<Staging>(STAGING, &staging);
+    stands::<Staged>(STAGED, &staged);
+}
+
+/// The folder, and a file in it.
+fn staged() -> (Vec<u8>, Vec<u8>) {
+    let spec = Spec { buckets: 1, ..Spec::cow() };
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    let staging = Staging::open(&table).unwrap();
+    let rows = spec.batch(&[row("a", "A", 1, "")]);
+    let staged = staging.stage_on(world.store.as_ref(), &table.context, &rows.schema(), [Ok(rows.clone())]).unwrap();
+    (staging.to_bytes().unwrap(), staged.to_bytes().unwrap())
+}
+
+#[test]
 fn splits_stand() {
     let made = make();
     SPLITS.iter().zip(&made.splits).for_each(|(golden, today)| stands::<Split>(golden, today));
@@ -171,7 +192,7 @@ fn bless() {
     if std::env::var_os("HUDINI_BLESS").is_none() {
         return;
     }
-    let made = make();
+    let (made, (staging, staged)) = (make(), staged());
     let named = [
         ("locator", &made.locator),
         ("task_log", &made.tasks[0]),
@@ -184,6 +205,8 @@ fn bless() {
         ("compaction_status", &made.compaction_status),
         ("lookup", &lookup()),
         ("new_slots", &new_slots()),
+        ("staging", &staging),
+        ("staged", &staged),
     ];
     for (name, bytes) in named {
         let path = format!("{}/tests/data/byte_forms/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -204,12 +227,15 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::compaction_status(COMPACTION_STATUS, read::<CompactionStatus>)]
 #[case::lookup(LOOKUP, read::<LookupTask>)]
 #[case::new_slots(NEW_SLOTS, read::<NewSlots>)]
+#[case::staging(STAGING, read::<Staging>)]
+#[case::staged(STAGED, read::<Staged>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("06", "07", 1);
+    let newer = golden.replacen("07", "08", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 7") && error.hint().unwrap().contains("workers"), "{error}");
-    let forms = [LOCATOR, TASKS[0], STATUSES[0], SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS, LOOKUP, NEW_SLOTS];
+    assert!(error.message().contains("version 8") && error.hint().unwrap().contains("workers"), "{error}");
+    let writes = [LOCATOR, TASKS[0], STATUSES[0], LOOKUP, NEW_SLOTS, STAGING, STAGED];
+    let forms = [&writes[..], &[SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS]].concat();
     let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), forms.len(), "each kind has its own letter");
     for letter in letters.into_iter().filter(|letter| *letter != &golden[6..7]) {

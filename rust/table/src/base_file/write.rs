@@ -27,7 +27,7 @@ use super::parquet_schema;
 use super::row_groups::RowGroups;
 use crate::merge::record_keys;
 use crate::options::{self, Codec, Options};
-use crate::storage::{Put, Storage, Writer};
+use crate::storage::{Put, Sink, Storage, from_io};
 use crate::{Error, Result};
 use hudini_format::schema::meta;
 
@@ -97,7 +97,7 @@ impl BaseFileWriter {
         options: &WriteOptions,
         expected_rows: u64,
     ) -> Result<Self> {
-        let sink = Sink { writer: storage.writer(path)?, bytes: 0 };
+        let sink = Sink::new(storage.writer(path)?);
         Ok(Self {
             groups: row_groups(sink, schema, table, options)?,
             keys: KeySummary::new(expected_rows)?,
@@ -125,8 +125,9 @@ impl BaseFileWriter {
         let column_bytes = bytes_of(self.groups.flushed_row_groups());
         let sink = self.groups.into_inner().map_err(|e| write_error(e, &self.path))?;
         before_visible()?;
-        match sink.writer.close().map_err(|e| e.at_path(&self.path))? {
-            Put::Done(_) => Ok(WrittenFile { rows, bytes: sink.bytes, column_bytes }),
+        let bytes = sink.bytes();
+        match sink.close().map_err(|e| e.at_path(&self.path))? {
+            Put::Done(_) => Ok(WrittenFile { rows, bytes, column_bytes }),
             Put::Refused => Err(Error::storage("a base file of this name is there already").at_path(self.path)),
         }
     }
@@ -183,11 +184,13 @@ fn pair(key: &str, value: String) -> KeyValue {
     KeyValue::new(key.to_owned(), value)
 }
 
+const FAILED: &str = "writing a base file failed";
+
 fn write_error(e: ParquetError, path: &str) -> Error {
     let external: Option<Error> = match e {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(io) => return from_io(*io, path),
-            Err(other) => return Error::storage("writing a base file failed").caused_by(other).at_path(path),
+            Ok(io) => return from_io(*io, FAILED).at_path(path),
+            Err(other) => return Error::storage(FAILED).caused_by(other).at_path(path),
         },
         other => Some(refused(other)),
     };
@@ -196,14 +199,6 @@ fn write_error(e: ParquetError, path: &str) -> Error {
 
 fn refused(e: ParquetError) -> Error {
     Error::internal(format!("Parquet refused to write: {e}"))
-}
-
-fn from_io(e: io::Error, path: &str) -> Error {
-    match e.into_inner().map(|inner| inner.downcast::<Error>()) {
-        Some(Ok(ours)) => ours.at_path(path),
-        Some(Err(other)) => Error::storage("writing a base file failed").caused_by(other).at_path(path),
-        None => Error::storage("writing a base file failed").at_path(path),
-    }
 }
 
 /// What the footer says of the keys: a filter for look-ups, and their range.
@@ -270,21 +265,4 @@ fn java_extremes(keys: &StringArray) -> Option<(&str, &str)> {
 /// The order of Java's strings: by UTF-16 units, which is that of the bytes except beyond the basic plane.
 pub(crate) fn java_less(a: &str, b: &str) -> bool {
     if a.is_ascii() && b.is_ascii() { a < b } else { a.encode_utf16().lt(b.encode_utf16()) }
-}
-
-struct Sink {
-    writer: Box<dyn Writer>,
-    bytes: u64,
-}
-
-impl io::Write for Sink {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.writer.write(buffer).map_err(io::Error::other)?;
-        self.bytes += buffer.len() as u64;
-        Ok(buffer.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

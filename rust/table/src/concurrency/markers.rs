@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 pub use hudini_format::name::MarkerKind;
 
-const TEMP: &str = ".hoodie/.temp";
+pub(crate) const TEMP: &str = ".hoodie/.temp";
 
 /// File that says markers are kept in the `MARKERS<n>` files of Apache Hudi's timeline server.
 const TYPE_FILE: &str = "MARKERS.type";

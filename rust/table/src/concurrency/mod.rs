@@ -11,6 +11,7 @@ pub use heart::{Heart, is_dead};
 pub(crate) use heart::{forget, has_life, lives, patience_ms, stand_in};
 pub use lock::table_lock;
 pub(crate) use lock::{service_lock, try_service_lock};
+pub(crate) use markers::TEMP;
 pub use markers::{
     Marked, MarkerKind, create as create_marker, delete_all as delete_markers, is_marked, list as list_markers,
     remove_lost_files,

@@ -178,6 +178,11 @@ options! {
     values "a whole number from 0 on", values::at_least::<0, u32>;
     help "How many commits are asked what a row takes.";
 
+    COMBINE_BEFORE_INSERT: bool = "hoodie.combine.before.insert";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether of the rows of one key in one write that adds rows as they are, only one is added: the one that the merge mode picks. Rows that are there already are not looked at.";
+
     INSERT_AUTO_SPLIT: bool = "hoodie.copyonwrite.insert.auto.split";
     default "true";
     values BOOLEAN, values::boolean;

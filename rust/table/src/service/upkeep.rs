@@ -13,6 +13,7 @@ use crate::options::{self, CleanPolicy, Options};
 use crate::storage::folder::Folder;
 use crate::table::Table;
 use crate::timeline::Timeline;
+use crate::write;
 use crate::{Error, Result};
 
 /// Beside the commits that a clean keeps: the one before them, and one more.
@@ -153,6 +154,8 @@ impl Upkeep<'_> {
             Ok(())
         };
         warnings.extend(archived.err().map(|e| failed("archiving", &e)));
+        let swept = write::sweep(storage, &self.table.context);
+        warnings.extend(swept.err().map(|e| failed("removal of what dead jobs left", &e)));
         warnings.extend(self.keep_up_metadata().err().map(|e| failed("upkeep of the metadata table", &e)));
         Ok(warnings)
     }

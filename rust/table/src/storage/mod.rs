@@ -23,6 +23,7 @@ pub mod memory;
 pub mod object;
 mod open;
 pub(crate) mod scratch;
+mod sink;
 pub mod watched;
 
 use std::fmt::Debug;
@@ -31,6 +32,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 pub use open::open;
+pub(crate) use sink::{Sink, from_io};
 
 use crate::{Error, Result};
 

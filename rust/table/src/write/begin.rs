@@ -12,7 +12,7 @@ use super::replace;
 use super::request::{SchemaMode, WriteRequest};
 use super::rows::{self, Lack};
 use crate::config::TableConfig;
-use crate::options::Operation;
+use crate::options::{self, Operation, Options};
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::{Error, Result};
 
@@ -37,6 +37,34 @@ pub(super) fn plan_of(operation: Operation) -> Result<Vec<u8>> {
         }
         .encode(),
     }
+}
+
+/// Refuses options that say another thing of the table than the table does: whoever gives them expects them to hold.
+pub(super) fn check_same_table(config: &TableConfig, options: &Options) -> Result<()> {
+    let told = options.get(&options::TABLE_TYPE)?;
+    if let Some(told) = told.filter(|told| *told != config.table_type) {
+        return Err(another(options::TABLE_TYPE.key(), told.word(), config.table_type.word()));
+    }
+    // Of a table that orders nothing, Apache Hudi takes the option for a wish that counts for nothing.
+    let orders = !config.ordering.is_empty();
+    for (option, stored, counts) in [
+        (&options::RECORD_KEY, &config.record_key, !config.record_key.is_empty()),
+        (&options::PARTITION_FIELDS, &config.partition_by, true),
+        (&options::ORDERING_FIELDS, &config.ordering, orders),
+    ] {
+        // Fields of custom key generators come as `field:TYPE`.
+        let plain = |field: String| field.split(':').next().unwrap_or_default().to_owned();
+        let told = options.get(option)?.map(|told| told.into_iter().map(plain).collect::<Vec<_>>());
+        if let Some(told) = told.filter(|told| counts && told != stored) {
+            return Err(another(option.key(), &told.join(","), &stored.join(",")));
+        }
+    }
+    Ok(())
+}
+
+fn another(key: &str, told: &str, stored: &str) -> Error {
+    Error::option(format!("{key} is '{told}', and '{stored}' in the table"))
+        .with_hint("leave the option out, or write to another path: a table keeps what it was created with")
 }
 
 /// Refuses rows that do not fit, and partitions that cannot be.

@@ -4,6 +4,7 @@
 //! and never the timeline. Tasks are plain values with a byte form, so that any engine can run them anywhere.
 
 mod action;
+mod asked;
 mod begin;
 mod local;
 mod locate;
@@ -18,11 +19,13 @@ mod replace;
 mod request;
 mod rows;
 mod sizes;
+mod staged;
 mod task;
 mod workers;
 
-pub use action::Action;
+pub use action::{Action, check};
 pub(crate) use action::{by_partition, check_schema, lock, stated_schema};
+pub use asked::asked;
 pub(crate) use begin::{refuse_column_ids, schema_text};
 pub use local::{delete_partitions, write};
 pub use locate::{KEY_COLUMN, Locator, PARTITION_COLUMN, SLOT_COLUMN};
@@ -32,6 +35,8 @@ pub(crate) use output::{Output, count, rows_at_most};
 pub use place::{GroupProfile, NEW_KEYS, PlacedTask};
 pub(crate) use rechunk::Rechunk;
 pub use request::{CommitResult, SchemaMode, WriteRequest};
+pub(crate) use staged::sweep;
+pub use staged::{Staged, Staging};
 pub(crate) use task::{BATCH_ROWS, FILE_BATCH_ROWS};
 pub use task::{Status, Task};
 pub use workers::{LookupTask, NewSlots};

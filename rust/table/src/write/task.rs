@@ -73,6 +73,8 @@ pub struct Task {
     pub(super) expected_rows: u64,
     /// Columns of whose values the table keeps statistics.
     pub(super) indexed: Vec<String>,
+    /// Whether rows that are added as they are become one a key first.
+    pub(super) combines: bool,
 }
 
 impl BytesForm for Task {
@@ -136,6 +138,9 @@ struct Logged {
 
 /// What a task tells of its file.
 type Told = (WriteStat, Vec<ColumnRange>);
+
+/// Rows with their meta columns.
+type AddedRows<'b> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'b>;
 
 /// A large batch in pieces, so that its meta columns take little room. None is copied.
 fn in_pieces(batch: Result<RecordBatch>) -> impl Iterator<Item = Result<RecordBatch>> {
@@ -271,6 +276,20 @@ impl Run<'_> {
         Ok((self.base_stat(name, &written, merge.counts()), ranges))
     }
 
+    /// Rows that are added, all of them or one a key.
+    fn added<'b, I>(&'b self, keys: &'b KeyConfig, file_name: &'b str, input: I) -> Result<AddedRows<'b>>
+    where
+        I: IntoIterator<Item = Result<RecordBatch>>,
+        I::IntoIter: 'b,
+    {
+        if !self.task.combines {
+            return Ok(Box::new(self.stamped(keys, file_name, input)));
+        }
+        let changes = self.changes(keys, self.task.operation()?, file_name, input)?;
+        let merged = SliceMerge::new(Box::new(std::iter::empty()), changes, FILE_BATCH_ROWS);
+        Ok(Box::new(merged.map(|merged| Ok(merged?.rows))))
+    }
+
     /// Rows are added without a look at what is there: keys may repeat, as the operation promises.
     fn append_to_base<I>(&self, keys: &KeyConfig, name: &str, input: I) -> Result<Told>
     where
@@ -280,7 +299,7 @@ impl Run<'_> {
         let mut inserted = 0;
         let old = self.base_rows(&schema)?.map(|batch| batch.map(Merged::unchanged));
         // Base files hold no deleted rows: readers would show them.
-        let live = self.stamped(keys, name, input).map(|rows| rows.and_then(merge::without_deleted));
+        let live = self.added(keys, name, input)?.map(|rows| rows.and_then(merge::without_deleted));
         let new = Rechunk::new(live, &schema, FILE_BATCH_ROWS).map(|batch| {
             let rows = batch?;
             inserted += rows.num_rows() as u64;

@@ -39,6 +39,47 @@ use crate::{Error, Result};
 
 pub(crate) use commit::{by_partition, check_schema, stated_schema};
 
+/// What a write builds upon, if nothing speaks against it.
+struct Ground {
+    found: Timeline,
+    snapshot: Snapshot,
+    columns: Schema,
+    widens: bool,
+    schema: String,
+    locator: Locator,
+}
+
+impl Ground {
+    fn of(site: Site<'_>, config: &TableConfig, input: &Schema, request: &WriteRequest) -> Result<Self> {
+        let storage = site.storage.as_ref();
+        begin::check_same_table(config, site.options)?;
+        keep::check(site, config)?;
+        let found = Timeline::load(storage, config)?;
+        service::refuse_under_restore(&found)?;
+        let snapshot = Snapshot::pin(storage, config, &found, Until::Now)?;
+        begin::refuse_column_ids(&snapshot)?;
+        let stated = begin::write_schema(&snapshot)?;
+        let evolves = request.schema_mode == SchemaMode::Evolve && request.operation.brings_rows();
+        let widened = if evolves { rows::widened(input, &stated)? } else { None };
+        let widens = widened.is_some();
+        let columns = widened.unwrap_or(stated);
+        let schema = schema::avro_text(&columns, &config.name)?;
+        let index = index::resolve(site.storage, config, &found, &snapshot, site.options)?;
+        let locator = Locator::new(&config.key_config()?, index, schema.clone());
+        begin::check_input(request, config, input, &columns, &locator)?;
+        Ok(Self { found, snapshot, columns, widens, schema, locator })
+    }
+}
+
+/// Refuses what `Action::begin` would refuse now. Nothing is changed.
+pub fn check(table: &Table, input: &Schema, request: &WriteRequest) -> Result<()> {
+    let options = request.options.clone().with(&table.options);
+    request::check(request.operation, &options, &request.metadata)?;
+    let config = table.config()?;
+    config.check_writable()?;
+    Ground::of(table.site(&options), &config, input, request).map(drop)
+}
+
 /// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
 #[derive(Debug)]
 pub struct Action {
@@ -100,20 +141,7 @@ impl Action {
         let site = table.site(&options);
         service::recover(site, &config)?;
         let config = table.config()?;
-        keep::check(site, &config)?;
-        let found = Timeline::load(storage, &config)?;
-        service::refuse_under_restore(&found)?;
-        let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
-        begin::refuse_column_ids(&snapshot)?;
-        let stated = begin::write_schema(&snapshot)?;
-        let evolves = request.schema_mode == SchemaMode::Evolve && request.operation.brings_rows();
-        let widened = if evolves { rows::widened(input, &stated)? } else { None };
-        let widens = widened.is_some();
-        let columns = widened.unwrap_or(stated);
-        let schema = schema::avro_text(&columns, &config.name)?;
-        let index = index::resolve(&table.storage, &config, &found, &snapshot, &options)?;
-        let locator = Locator::new(&config.key_config()?, index, schema.clone());
-        begin::check_input(&request, &config, input, &columns, &locator)?;
+        let Ground { found, snapshot, columns, widens, schema, locator } = Ground::of(site, &config, input, &request)?;
         let shares_out = locator.index().buckets().is_none() && request.operation.brings_rows();
         let sizes = shares_out.then(|| Sizes::of(&options, storage, &found)).transpose()?;
         // What is refused is refused before this: it may make the record index.
@@ -254,6 +282,7 @@ impl Action {
             logs: LogOptions::of(&self.request.options)?,
             expected_rows: rows,
             indexed: self.indexed.clone(),
+            combines: self.request.options.get_or_default(&options::COMBINE_BEFORE_INSERT)?,
         })
     }
 
