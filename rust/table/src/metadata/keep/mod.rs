@@ -151,6 +151,11 @@ pub(crate) fn tell(
             &made
         }
     };
+    if let News::Cleaned(_) = news
+        && let Some(told) = undo::told_before(site, config, time)?
+    {
+        return Ok(Some(told));
+    }
     compaction::run_if_due(site, config, found)?;
     let table = open(site, config, found)?;
     let after = match news {

@@ -1,4 +1,5 @@
-//! A commit of the metadata table is taken back, because the write that it tells of is rolled back.
+//! A commit of the metadata table is taken back, because the write that it tells of is rolled back; or it broke off, and is
+//! begun again.
 //!
 //! One that had completed leaves a rollback under the time of the table's own rollback, as Apache Hudi does it; of one that
 //! had not, nothing is left. Every step can be repeated.
@@ -58,6 +59,22 @@ pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim
         timeline::complete(folder, &own, time, &completed, Action::Rollback, &body)?;
     }
     Ok(())
+}
+
+/// When an earlier attempt at the action told of it: a clean that broke off is finished under its own time. If that attempt
+/// broke off here, nothing of it stays.
+pub(super) fn told_before(site: Site<'_>, config: &TableConfig, time: &str) -> Result<Option<String>> {
+    let folder = Folder::new(Arc::clone(site.storage), FOLDER);
+    let own = TableConfig::load(&folder)?;
+    let found = Timeline::load(&folder, &own)?;
+    let Some(attempt) = found.find(time) else { return Ok(None) };
+    if attempt.is_completed() {
+        return Ok(attempt.completed.clone());
+    }
+    let dirs: BTreeSet<String> = partitions(config).into_iter().collect();
+    files_of(&folder, &dirs, time)?.iter().try_for_each(|path| folder.delete(path).map(drop))?;
+    timeline::remove_pending(&folder, &own, attempt)?;
+    Ok(None)
 }
 
 /// Whether a compaction that was planned behind that commit has completed. Apache Hudi plans one that shall leave out a
