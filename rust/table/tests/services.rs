@@ -312,9 +312,11 @@ fn a_clean_fails_at_every_call(#[case] world: World) {
     });
 }
 
-#[test]
-fn an_archiving_fails_at_every_call() {
-    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::cow() });
+#[rstest]
+#[case::alone(World::new(Place::Memory))]
+#[case::with_a_metadata_table(World::keeping_metadata(Place::Memory))]
+fn an_archiving_fails_at_every_call(#[case] world: World) {
+    let spec = Spec { buckets: 1, ..Spec::cow() };
     let mut instants = updated(&world, &spec, 8);
     let small = |table: &Table| with(table.clone(), SMALL);
     // A history of two files of one level, which the next one merges.
