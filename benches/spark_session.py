@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,7 +32,7 @@ BUNDLE = {
 }
 
 
-class Session:
+class Session(ABC):
     """What both engines are asked for."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
@@ -56,11 +57,14 @@ class Session:
         [[digest]] = frame.selectExpr(f"sum(hash({', '.join(columns)}))").collect()
         return digest
 
-    def _read(self, path: str, columns: list[str]) -> DataFrame:
-        raise NotImplementedError
+    @abstractmethod
+    def compact(self, path: str) -> None: ...
 
-    def _write(self, rows: DataFrame, path: str, operation: str, table_type: str, options: dict[str, str]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _read(self, path: str, columns: list[str]) -> DataFrame: ...
+
+    @abstractmethod
+    def _write(self, rows: DataFrame, path: str, operation: str, table_type: str, options: dict[str, str]) -> None: ...
 
 
 class Hudini(Session):

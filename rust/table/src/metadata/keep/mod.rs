@@ -7,7 +7,7 @@
 //! keys          the same of the keys of rows
 //! deltacommit   a log file for each of its file groups that changes, and the commit
 //! compaction    logs become base files, so that looking up stays cheap
-//! undo          a commit of it whose action is rolled back
+//! undo          a commit of it whose action is rolled back, or that broke off
 //! ```
 //!
 //! A crash between its commit and the action's leaves a commit that nobody believes, because the action is still pending;
