@@ -231,6 +231,19 @@ impl BloomFilter {
         if self.growth.is_some() { BloomKind::DynamicV0 } else { BloomKind::Simple }
     }
 
+    /// How many keys a row takes before another one is started; `None` of a filter that has one row.
+    pub fn row_capacity(&self) -> Option<u32> {
+        self.growth.as_ref().map(|growth| growth.row_capacity)
+    }
+
+    /// The same filter with another limit to its growth, which one that was read back does not know.
+    pub fn growing_to(mut self, max_entries: u32) -> Self {
+        if let Some(growth) = &mut self.growth {
+            growth.max_entries = max_entries;
+        }
+        self
+    }
+
     pub fn add(&mut self, key: &str) {
         let index = self.row_for_next_key();
         self.add_to(index, key);

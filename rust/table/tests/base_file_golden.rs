@@ -17,7 +17,7 @@ use hudini_format::bloom::{
 use hudini_format::name::BaseFileName;
 use hudini_format::schema::Record;
 use hudini_format::schema::evolve::Mapping;
-use hudini_table::base_file::{self, BaseFileWriter, WriteOptions};
+use hudini_table::base_file::{self, BaseFileWriter, KeySummary, WriteOptions};
 use hudini_table::context::ManualClock;
 use hudini_table::options::Options;
 use hudini_table::storage::Storage;
@@ -115,7 +115,8 @@ fn write(store: &Arc<dyn Storage>, path: &str, file: &File, schema: &SchemaRef, 
     let case = golden_case(&file.case);
     let table = case["hoodie_properties"]["hoodie.table.name"].as_str().unwrap();
     let options = WriteOptions::of(&Options::default()).unwrap();
-    let mut writer = BaseFileWriter::new(store.as_ref(), path, schema, table, &options, FILTER_ENTRIES).unwrap();
+    let keys = KeySummary::new(FILTER_ENTRIES).unwrap();
+    let mut writer = BaseFileWriter::new(store.as_ref(), path, schema, table, &options, keys).unwrap();
     for batch in batches {
         writer.write(batch).unwrap();
     }

@@ -9,7 +9,7 @@ use arrow_array::{Array, GenericByteArray};
 pub(crate) fn extremes<T: ByteArrayType<Offset = i32>>(
     values: &GenericByteArray<T>,
 ) -> Option<(&T::Native, &T::Native)> {
-    let (least, greatest) = match values.nulls() {
+    let (least, greatest) = match values.nulls().filter(|nulls| nulls.null_count() > 0) {
         Some(nulls) => of_each(each(values).zip(nulls.iter()).filter(|(_, is_valid)| *is_valid).map(|(text, _)| text)),
         None if is_repeated(values) => Some((0, 0)),
         None => of_each(each(values)),
@@ -80,7 +80,11 @@ impl<'v> Text<'v> {
     }
 
     fn order(&self, other: &Self) -> Ordering {
-        self.head.cmp(&other.head).then_with(|| self.bytes.cmp(other.bytes))
+        self.head.cmp(&other.head).then_with(|| match self.bytes.len().max(other.bytes.len()) {
+            // The head is all of them; what is longer has zeros at its end.
+            ..=8 => self.bytes.len().cmp(&other.bytes.len()),
+            _ => self.bytes.cmp(other.bytes),
+        })
     }
 }
 

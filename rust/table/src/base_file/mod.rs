@@ -3,6 +3,7 @@
 mod extremes;
 mod footer;
 pub(crate) mod groups;
+mod keys;
 mod parquet_schema;
 mod plain;
 mod read;
@@ -14,7 +15,9 @@ pub(crate) use extremes::extremes;
 pub(crate) use footer::column_bytes;
 pub use footer::{Footer, footer};
 pub use groups::LeftOut;
+pub use keys::KeySummary;
+pub(crate) use keys::java_less;
 pub(crate) use plain::{is_plain, is_plain_type};
 pub use read::{Matching, left_out, read, read_matching, read_part};
+pub(crate) use write::file_of;
 pub use write::{BaseFileWriter, WriteOptions, WrittenFile};
-pub(crate) use write::{file_of, java_less};

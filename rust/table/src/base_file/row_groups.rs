@@ -3,7 +3,7 @@
 use std::io;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
@@ -116,15 +116,16 @@ struct Column {
 }
 
 /// A text and in how many rows it is.
-#[derive(Default)]
 struct Held {
     value: String,
     rows: usize,
+    /// The last column that had it. Those of the next batch are often parts of the same one.
+    last: StringArray,
 }
 
 impl Column {
     fn new((field, parquet): (&FieldRef, &TypePtr)) -> Self {
-        let held = (*field.data_type() == DataType::Utf8).then(Held::default);
+        let held = (*field.data_type() == DataType::Utf8).then(Held::new);
         Self { field: FieldRef::clone(field), parquet: TypePtr::clone(parquet), leaves: Vec::new(), held }
     }
 
@@ -171,26 +172,40 @@ impl Column {
 }
 
 impl Held {
+    fn new() -> Self {
+        Self { value: String::new(), rows: 0, last: StringArray::new_null(0) }
+    }
+
     /// Whether these rows all have the same text as those before.
     fn takes(&mut self, values: &ArrayRef) -> bool {
-        let Some(texts) = values.as_string_opt::<i32>().filter(|texts| texts.null_count() == 0 && is_repeated(texts))
-        else {
+        let Some(texts) = values.as_string_opt::<i32>().filter(|texts| texts.null_count() == 0) else { return false };
+        if !(is_part(texts, &self.last) || is_repeated(texts)) {
             return false;
-        };
+        }
         if self.rows == 0 {
             texts.value(0).clone_into(&mut self.value);
         }
         let is_same = self.value == texts.value(0);
-        self.rows += if is_same { texts.len() } else { 0 };
+        if is_same {
+            self.rows += texts.len();
+            self.last = texts.clone();
+        }
         is_same
     }
+}
+
+/// Whether it is the beginning of the very same column.
+fn is_part(texts: &StringArray, of: &StringArray) -> bool {
+    (1..=of.len()).contains(&texts.len())
+        && texts.values().ptr_eq(of.values())
+        && texts.value_offsets().as_ptr() == of.value_offsets().as_ptr()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{Int64Array, StringArray};
+    use arrow_array::Int64Array;
     use arrow_schema::{Field, Schema};
     use arrow_select::concat::concat_batches;
     use bytes::Bytes;

@@ -5,12 +5,9 @@ use std::io;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use hudini_format::bloom::{
-    AVRO_SCHEMA_FOOTER, BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter, DEFAULT_FALSE_POSITIVES,
-    DEFAULT_MAX_ENTRIES, MAX_RECORD_KEY_FOOTER, MIN_RECORD_KEY_FOOTER,
-};
+use hudini_format::bloom::AVRO_SCHEMA_FOOTER;
 use hudini_format::empty::with_buffer;
 use hudini_format::schema::{avro_text, record_name};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -21,11 +18,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
-use super::extremes::{bytes_of_all, extremes};
 use super::footer::bytes_of;
+use super::keys::KeySummary;
 use super::parquet_schema;
 use super::row_groups::RowGroups;
-use crate::merge::record_keys;
 use crate::options::{self, Codec, Options};
 use crate::storage::{Put, Sink, Storage, from_io};
 use crate::{Error, Result};
@@ -88,19 +84,19 @@ impl std::fmt::Debug for BaseFileWriter {
 }
 
 impl BaseFileWriter {
-    /// `schema` has the meta columns; `expected_rows` sizes the bloom filter.
+    /// `schema` has the meta columns.
     pub fn new(
         storage: &dyn Storage,
         path: &str,
         schema: &Schema,
         table: &str,
         options: &WriteOptions,
-        expected_rows: u64,
+        keys: KeySummary,
     ) -> Result<Self> {
         let sink = Sink::new(storage.writer(path)?);
         Ok(Self {
             groups: row_groups(sink, schema, table, options)?,
-            keys: KeySummary::new(expected_rows)?,
+            keys,
             path: path.to_owned(),
             row_group_bytes: usize::try_from(options.row_group_bytes).unwrap_or(usize::MAX),
         })
@@ -117,8 +113,8 @@ impl BaseFileWriter {
 
     /// Completes the file. `before_visible` runs last: when it fails, nothing shows.
     pub fn finish(mut self, before_visible: impl FnOnce() -> Result<()>) -> Result<WrittenFile> {
-        let rows = self.keys.rows;
-        for (key, value) in self.keys.footer() {
+        let rows = self.keys.rows();
+        for (key, value) in self.keys.footer()? {
             self.groups.append_key_value_metadata(pair(key, value));
         }
         self.groups.flush().map_err(|e| write_error(e, &self.path))?;
@@ -199,70 +195,4 @@ fn write_error(e: ParquetError, path: &str) -> Error {
 
 fn refused(e: ParquetError) -> Error {
     Error::internal(format!("Parquet refused to write: {e}"))
-}
-
-/// What the footer says of the keys: a filter for look-ups, and their range.
-struct KeySummary {
-    bloom: BloomFilter,
-    range: Option<(String, String)>,
-    rows: u64,
-}
-
-impl KeySummary {
-    fn new(expected_rows: u64) -> Result<Self> {
-        let entries = u32::try_from(expected_rows).unwrap_or(u32::MAX).clamp(1, DEFAULT_MAX_ENTRIES);
-        Ok(Self {
-            bloom: BloomFilter::dynamic(entries, DEFAULT_FALSE_POSITIVES, DEFAULT_MAX_ENTRIES)?,
-            range: None,
-            rows: 0,
-        })
-    }
-
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.rows += batch.num_rows() as u64;
-        let keys = record_keys(batch)?;
-        self.bloom.add_all(keys.iter().flatten());
-        if let Some((least, greatest)) = java_extremes(keys) {
-            match &mut self.range {
-                None => self.range = Some((least.to_owned(), greatest.to_owned())),
-                Some((low, high)) => {
-                    if java_less(least, low) {
-                        least.clone_into(low);
-                    }
-                    if java_less(high, greatest) {
-                        greatest.clone_into(high);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn footer(&self) -> Vec<(&'static str, String)> {
-        let mut pairs =
-            vec![(BLOOM_FILTER_FOOTER, self.bloom.to_text()), (BLOOM_TYPE_FOOTER, self.bloom.kind().code().to_owned())];
-        if let Some((low, high)) = &self.range {
-            pairs.push((MIN_RECORD_KEY_FOOTER, low.clone()));
-            pairs.push((MAX_RECORD_KEY_FOOTER, high.clone()));
-        }
-        pairs
-    }
-}
-
-/// The least and the greatest of keys in the order of [`java_less`].
-fn java_extremes(keys: &StringArray) -> Option<(&str, &str)> {
-    let by_bytes = extremes(keys)?;
-    if bytes_of_all(keys).is_ascii() {
-        return Some(by_bytes);
-    }
-    let mut keys = keys.iter().flatten();
-    let first = keys.next()?;
-    Some(keys.fold((first, first), |(least, greatest), key| {
-        (if java_less(key, least) { key } else { least }, if java_less(greatest, key) { key } else { greatest })
-    }))
-}
-
-/// The order of Java's strings: by UTF-16 units, which is that of the bytes except beyond the basic plane.
-pub(crate) fn java_less(a: &str, b: &str) -> bool {
-    if a.is_ascii() && b.is_ascii() { a < b } else { a.encode_utf16().lt(b.encode_utf16()) }
 }

@@ -322,6 +322,11 @@ impl Deltas {
         self.merger.as_ref()
     }
 
+    /// Whether a row of the base file may have to go.
+    pub(super) fn may_delete(&self) -> bool {
+        self.merger.is_some() || self.entries.iter().any(|entry| entry.change.row().is_none())
+    }
+
     /// All rows that count, in order of arrival of their keys.
     pub(crate) fn rows(&self) -> Vec<(usize, usize)> {
         self.entries.iter().filter_map(|e| e.change.row()).collect()

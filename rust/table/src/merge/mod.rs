@@ -10,6 +10,7 @@ mod index;
 mod keys;
 mod log;
 pub(crate) mod ordering;
+mod overlay;
 mod places;
 mod ranges;
 mod rows;

@@ -5,14 +5,17 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_select::filter::{filter, filter_record_batch};
 
 use super::change::Change;
 use super::custom;
 use super::deleted::{deleted_rows, record_keys};
 use super::deltas::Deltas;
 use super::ordering::OrderingColumns;
+use super::overlay::Overlay;
 use super::rows::{self, Composition};
 use super::splice::{Runs, splice};
 use crate::{Error, Result};
@@ -34,6 +37,16 @@ impl Merged {
 
     pub fn all_changed(rows: RecordBatch) -> Self {
         Self { changed: BooleanBuffer::new_set(rows.num_rows()), rows }
+    }
+
+    /// Without some of the rows.
+    fn without(self, gone: &[usize]) -> Result<Self> {
+        let mut kept = BooleanBufferBuilder::new(self.rows.num_rows());
+        kept.append_n(self.rows.num_rows(), true);
+        gone.iter().for_each(|row| kept.set_bit(*row, false));
+        let kept = BooleanArray::from(kept.finish());
+        let changed = filter(&BooleanArray::from(self.changed), &kept)?;
+        Ok(Self { rows: filter_record_batch(&self.rows, &kept)?, changed: changed.as_boolean().values().clone() })
     }
 }
 
@@ -112,6 +125,11 @@ impl SliceMerge {
         }
     }
 
+    /// Whether it begins with the keys of the base file, all of them. Rows that are met by position may have others.
+    pub(crate) fn keeps_keys(&self) -> bool {
+        !self.deltas.is_by_position() && !self.deltas.may_delete() && self.stretches.size_hint() == (0, Some(0))
+    }
+
     pub fn counts(&self) -> MergeCounts {
         self.counts
     }
@@ -179,36 +197,29 @@ impl SliceMerge {
     /// One row of two wins whole.
     fn merge_rows(&mut self, base: RecordBatch, ordering: &OrderingColumns, met: Met) -> Result<Merged> {
         let total = base.num_rows();
-        // Source 0 is the base batch, source n + 1 the n-th batch of changes.
-        let mut runs = Runs::default();
+        let (mut overlay, mut gone) = (Overlay::default(), Vec::new());
         let mut changed = BooleanBufferBuilder::new(total);
-        let mut next = 0;
+        changed.append_n(total, false);
         for (row, change) in met {
             if !self.deltas.wins_over_base(&change, ordering, row)? {
                 continue;
             }
-            runs.push(0, next, row - next);
-            changed.append_n(row - next, false);
-            next = row + 1;
             match change.row() {
-                Some((batch, row)) => {
-                    runs.push(batch + 1, row, 1);
-                    changed.append(true);
-                    self.counts.updated += 1;
+                // Source 0 is the base batch, source n + 1 the n-th batch of changes.
+                Some((batch, place)) => {
+                    overlay.push(row, (batch + 1, place));
+                    changed.set_bit(row, true);
                 }
-                None => self.counts.deleted += 1,
+                None => gone.push(row),
             }
         }
-        if next == 0 {
-            self.counts.unchanged += total as u64;
-            return Ok(Merged::unchanged(base));
-        }
-        runs.push(0, next, total - next);
-        changed.append_n(total - next, false);
-        let changed = changed.finish();
-        self.counts.unchanged += (runs.rows() - changed.count_set_bits()) as u64;
-        let rows = splice(&base.schema(), &self.sources(&base), &runs)?;
-        Ok(Merged { rows, changed })
+        let deleted = gone.len() as u64;
+        self.counts.updated += overlay.len() as u64;
+        self.counts.deleted += deleted;
+        self.counts.unchanged += total as u64 - overlay.len() as u64 - deleted;
+        let rows = if overlay.len() == 0 { base } else { overlay.over(&base, &self.sources(&base))? };
+        let merged = Merged { rows, changed: changed.finish() };
+        if gone.is_empty() { Ok(merged) } else { merged.without(&gone) }
     }
 
     /// The winner may lack columns, and takes those of the other.

@@ -48,10 +48,6 @@ impl Runs {
         }
     }
 
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
     fn places(&self) -> Vec<Place> {
         self.runs.iter().flat_map(|run| (run.start..run.start + run.rows).map(|row| (run.source, row))).collect()
     }
@@ -211,20 +207,21 @@ fn splice_any(sources: &[&dyn Array], runs: &Runs) -> Result<ArrayRef> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     use arrow_array::types::Int32Type;
     use arrow_array::{BinaryArray, BooleanArray, Int64Array, ListArray, StringArray};
     use proptest::prelude::*;
 
-    /// Texts, bytes, longs, booleans and lists, some of them null; the same columns without nulls; slices of both.
-    fn columns(seed: i64, rows: usize, nulls: bool) -> Vec<ArrayRef> {
+    /// Texts, bytes, longs, booleans and lists, some of them null, and the same texts whatever the seed; the same columns
+    /// without nulls; slices of both.
+    pub(in crate::merge) fn columns(seed: i64, rows: usize, nulls: bool) -> Vec<ArrayRef> {
         let kept = |row: usize| !(nulls && (row + seed as usize).is_multiple_of(3));
         let text = |row: usize| kept(row).then(|| format!("{seed}-{row}-{}", "x".repeat(row % 5)));
         let numbers = |row: usize| kept(row).then(|| seed * 1000 + row as i64);
         let skipped = 2.min(rows);
-        let full: [ArrayRef; 5] = [
+        let full: [ArrayRef; 6] = [
             Arc::new((0..rows + skipped).map(text).collect::<StringArray>()),
             Arc::new((0..rows + skipped).map(|row| text(row).map(String::into_bytes)).collect::<BinaryArray>()),
             Arc::new((0..rows + skipped).map(numbers).collect::<Int64Array>()),
@@ -232,6 +229,7 @@ mod tests {
             Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
                 (0..rows + skipped).map(|row| kept(row).then(|| vec![Some(row as i32); row % 3])),
             )),
+            Arc::new((0..rows + skipped).map(|row| kept(row).then(|| format!("key {row}"))).collect::<StringArray>()),
         ];
         full.iter().map(|column| column.slice(skipped, rows)).collect()
     }
@@ -247,8 +245,8 @@ mod tests {
                 nulls.iter().enumerate().map(|(seed, nulls)| columns(seed as i64, rows, *nulls)).collect();
             let mut runs = Runs::default();
             pieces.iter().for_each(|(source, start, rows)| runs.push(*source, *start, *rows));
-            prop_assume!(runs.rows() > 0);
-            for at in 0..5 {
+            prop_assume!(runs.rows > 0);
+            for at in 0..6 {
                 let arrays: Vec<&dyn Array> = sources.iter().map(|columns| columns[at].as_ref()).collect();
                 let spliced = splice_column(&arrays, &runs).unwrap();
                 prop_assert_eq!(&spliced, &interleave(&arrays, &runs.places()).unwrap());
@@ -260,6 +258,6 @@ mod tests {
     #[test]
     fn neighbours_are_one_run() {
         let runs: Runs = [(0, 0), (0, 1), (1, 2), (1, 3), (0, 2)].into_iter().collect();
-        assert_eq!((runs.runs.len(), runs.rows()), (3, 5));
+        assert_eq!((runs.runs.len(), runs.rows), (3, 5));
     }
 }

@@ -10,7 +10,7 @@ use super::located::Located;
 use super::once;
 use super::place::PlacedTask;
 use super::request::{CommitResult, WriteRequest};
-use super::task::Status;
+use super::task::{FILE_BATCH_ROWS, Status};
 use crate::context::pool::run_all;
 use crate::options::{self, Operation, Options};
 use crate::service::Round;
@@ -107,6 +107,7 @@ fn run(table: &Table, action: &mut Action, batches: &[RecordBatch]) -> Result<Ve
     run_all(table.context.threads, tasks, |_, placed: PlacedTask| {
         let key = (placed.partition, placed.slot);
         let rows = groups.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).unwrap_or_default();
-        placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, rows.into_iter().map(Ok))
+        let rows = rows.into_iter().flat_map(|share| share.batches(FILE_BATCH_ROWS));
+        placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, rows)
     })
 }

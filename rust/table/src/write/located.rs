@@ -18,7 +18,45 @@ use crate::table::Table;
 use crate::{Error, Result};
 
 /// The rows of each file group, in the order in which they came.
-pub type Groups = BTreeMap<(String, i32), Vec<RecordBatch>>;
+pub type Groups = BTreeMap<(String, i32), Vec<Share>>;
+
+/// Rows of a batch. They are brought together when they are asked for, so that they are not in memory twice.
+#[derive(Debug, Clone)]
+pub struct Share {
+    batch: RecordBatch,
+    /// In order; `None` of all rows.
+    rows: Option<Vec<u32>>,
+}
+
+impl Share {
+    fn of(batch: &RecordBatch, rows: Vec<u32>) -> Self {
+        Self { batch: batch.clone(), rows: (rows.len() < batch.num_rows()).then_some(rows) }
+    }
+
+    fn len(&self) -> usize {
+        self.rows.as_ref().map_or(self.batch.num_rows(), Vec::len)
+    }
+
+    /// Some of them, by their places in the batch.
+    fn part(&self, places: &[u32]) -> Self {
+        let row = |place: &u32| match &self.rows {
+            Some(rows) => rows.get(*place as usize).copied(),
+            None => Some(*place),
+        };
+        Self::of(&self.batch, places.iter().filter_map(row).collect())
+    }
+
+    /// Batches of at most so many rows.
+    pub fn batches(self, at_once: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+        let starts = (0..self.len()).step_by(at_once.max(1));
+        starts.map(move |start| {
+            let count = at_once.min(self.len() - start);
+            let Some(rows) = &self.rows else { return Ok(self.batch.slice(start, count)) };
+            let rows = rows.get(start..start + count).unwrap_or_default();
+            Ok(take_record_batch(&self.batch, &PrimitiveArray::<UInt32Type>::from(rows.to_vec()))?)
+        })
+    }
+}
 
 /// The rows of a write, with the file groups that have their keys.
 #[derive(Debug)]
@@ -50,10 +88,8 @@ impl Located {
             slot,
             rows: rows as u64,
         };
-        let known = self
-            .groups
-            .iter()
-            .map(|((partition, slot), rows)| of(partition, *slot, rows.iter().map(RecordBatch::num_rows).sum()));
+        let known =
+            self.groups.iter().map(|((partition, slot), rows)| of(partition, *slot, rows.iter().map(Share::len).sum()));
         let new = self
             .new
             .iter()
@@ -175,7 +211,7 @@ fn find_in_logs(table: &Table, lookups: &[Lookup], homes: &mut Homes<'_>) -> Res
 /// Rows of a partition whose keys no file group has.
 #[derive(Debug)]
 struct Unplaced {
-    rows: RecordBatch,
+    rows: Share,
     keys: StringArray,
 }
 
@@ -190,7 +226,7 @@ fn group(table: &Table, action: &Action, named: &[Named], homes: &Homes<'_>) -> 
             .flat_map(|(partition, slots)| slots.into_iter().map(move |(slot, rows)| (partition, slot, rows)))
             .map(|(partition, slot, rows)| {
                 let keys = if slot == NEW_KEYS { Some(keys_at(&named.names.keys, &rows)?) } else { None };
-                Ok((partition.to_owned(), slot, rows_at(&named.rows, rows)?, keys))
+                Ok((partition.to_owned(), slot, Share::of(&named.rows, rows), keys))
             })
             .collect::<Result<Vec<_>>>()
     })?;
@@ -240,21 +276,12 @@ fn place_new(action: &Action, new: New, groups: &mut Groups) -> Result<()> {
                 let slot = action.new_slots().slot(&partition, key)?;
                 by_slot.entry(slot).or_default().push(row);
             }
-            for (slot, indices) in by_slot {
-                let rows = rows_at(&rows, indices)?;
-                groups.entry((partition.clone(), slot)).or_default().push(rows);
+            for (slot, places) in by_slot {
+                groups.entry((partition.clone(), slot)).or_default().push(rows.part(&places));
             }
         }
     }
     Ok(())
-}
-
-/// Different rows of a batch, in order.
-fn rows_at(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch> {
-    if rows.len() == batch.num_rows() {
-        return Ok(batch.clone());
-    }
-    Ok(take_record_batch(batch, &PrimitiveArray::<UInt32Type>::from(rows))?)
 }
 
 fn keys_at(keys: &StringArray, rows: &[u32]) -> Result<StringArray> {

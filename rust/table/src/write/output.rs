@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
 use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
 use hudini_format::instant::{InstantFile, State};
 use hudini_format::properties::{PartitionMetadata, java_date};
 use hudini_format::schema::meta;
 
-use super::rows::with_column;
-use crate::base_file::{BaseFileWriter, WriteOptions, WrittenFile};
+use super::rows::SameText;
+use crate::base_file::{BaseFileWriter, KeySummary, WriteOptions, WrittenFile};
 use crate::concurrency::{self, MarkerKind};
 use crate::context::Context;
 use crate::merge::MergeCounts;
@@ -35,23 +35,22 @@ pub(crate) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Writes a base file of rows that lack nothing but its name.
+    /// Writes a base file of rows that lack nothing but the column with its name, as [`unnamed`] says.
     pub(crate) fn write_base(
         &self,
         name: &str,
         kind: MarkerKind,
         schema: &SchemaRef,
-        expected_rows: u64,
+        keys: KeySummary,
         rows: impl Iterator<Item = Result<RecordBatch>>,
     ) -> Result<(WrittenFile, Vec<ColumnRange>)> {
         self.prepare_file(name, kind)?;
         let path = in_partition(self.partition, name);
-        let mut writer = BaseFileWriter::new(self.storage, &path, schema, self.table, self.options, expected_rows)?;
+        let mut writer = BaseFileWriter::new(self.storage, &path, schema, self.table, self.options, keys)?;
         let mut ranges = Ranges::new(schema, self.indexed)?;
+        let mut names = SameText::new(name);
         for rows in rows {
-            let rows = rows?;
-            let names: ArrayRef = Arc::new(StringArray::new_repeated(name, rows.num_rows()));
-            let rows = with_column(&rows, meta::FILE_NAME, names)?;
+            let rows = named(&rows?, schema, &mut names)?;
             ranges.add(&rows)?;
             writer.write(&rows)?;
         }
@@ -142,6 +141,20 @@ impl Output<'_> {
             ..WriteStat::zeroed()
         }
     }
+}
+
+/// The columns of a base file without that of its name: what rows had there before is never asked for.
+pub(crate) fn unnamed(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().filter(|field| field.name() != meta::FILE_NAME);
+    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+}
+
+fn named(rows: &RecordBatch, schema: &SchemaRef, names: &mut SameText) -> Result<RecordBatch> {
+    let mut columns = rows.columns().to_vec();
+    if let Some((at, _)) = schema.column_with_name(meta::FILE_NAME) {
+        columns.insert(at.min(columns.len()), names.rows(rows.num_rows()));
+    }
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 
 pub(crate) fn count(n: u64) -> Option<i64> {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use hudini_format::empty::are_same;
 use hudini_format::key::KeyConfig;
 use hudini_format::schema::{self, fit, meta};
 
 use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN};
+use super::output::unnamed;
 use crate::merge::MergeRule;
 use crate::{Error, Result};
 
@@ -149,22 +150,63 @@ impl Intake<'_> {
     }
 }
 
+/// A text that many rows have. The column is made once, and batches get parts of it.
+#[derive(Debug)]
+pub(super) struct SameText {
+    text: String,
+    made: StringArray,
+}
+
+impl SameText {
+    pub(super) fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), made: StringArray::new_null(0) }
+    }
+
+    pub(super) fn rows(&mut self, count: usize) -> ArrayRef {
+        if self.made.len() < count {
+            self.made = StringArray::new_repeated(&self.text, count);
+        }
+        Arc::new(self.made.slice(0, count))
+    }
+}
+
 /// What every row of one task is given.
 #[derive(Debug)]
 pub(super) struct Stamp<'a> {
     pub keys: &'a KeyConfig,
     pub schema: &'a Schema,
-    pub instant: &'a str,
     pub partition: &'a str,
-    pub file_name: &'a str,
+    pub same: SameTexts,
     pub rule: &'a MergeRule,
     /// Whether rows go where their keys are, whatever partition they name.
     pub follows_keys: bool,
 }
 
+/// The meta columns that have one text in all rows.
+#[derive(Debug)]
+pub(super) struct SameTexts {
+    instant: SameText,
+    /// Sequence numbers come when rows are written.
+    number: SameText,
+    partition: SameText,
+    /// Base files give rows their names as they are written.
+    file_name: Option<SameText>,
+}
+
+impl SameTexts {
+    pub(super) fn new(instant: &str, partition: &str, file_name: Option<&str>) -> Self {
+        Self {
+            instant: SameText::new(instant),
+            number: SameText::new(""),
+            partition: SameText::new(partition),
+            file_name: file_name.map(SameText::new),
+        }
+    }
+}
+
 impl Stamp<'_> {
-    /// The rows in the table's types behind their meta columns; sequence numbers come when they are written.
-    pub(super) fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    /// The rows in the table's types behind their meta columns.
+    pub(super) fn rows(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let user = in_table_types(batch, self.schema, None)?;
         check_ordering(&user, self.rule)?;
         let keys = self.keys.record_keys(&user)?;
@@ -172,11 +214,13 @@ impl Stamp<'_> {
             self.check_partition(&user)?;
         }
         let count = user.num_rows();
-        let same = |text: &str| -> ArrayRef { Arc::new(StringArray::new_repeated(text, count)) };
-        let meta_columns: [ArrayRef; 5] =
-            [same(self.instant), same(""), Arc::new(keys), same(self.partition), same(self.file_name)];
-        let columns = meta_columns.into_iter().chain(user.columns().iter().cloned()).collect();
-        let schema: SchemaRef = Arc::new(meta::with_meta(&user.schema()));
+        let same = &mut self.same;
+        let meta_columns: [ArrayRef; 4] =
+            [same.instant.rows(count), same.number.rows(count), Arc::new(keys), same.partition.rows(count)];
+        let file_name = same.file_name.as_mut().map(|name| name.rows(count));
+        let schema = meta::with_meta(&user.schema());
+        let schema = if file_name.is_some() { Arc::new(schema) } else { unnamed(&schema) };
+        let columns = meta_columns.into_iter().chain(file_name).chain(user.columns().iter().cloned()).collect();
         Ok(RecordBatch::try_new(schema, columns)?)
     }
 

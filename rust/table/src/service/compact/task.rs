@@ -10,7 +10,7 @@ use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::base_file::{self, WriteOptions};
+use crate::base_file::{self, KeySummary, WriteOptions};
 use crate::bytes_form::BytesForm;
 use crate::concurrency::MarkerKind;
 use crate::context::Context;
@@ -20,7 +20,7 @@ use crate::storage::Storage;
 use crate::table::Location;
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::view::FileSlice;
-use crate::write::{BATCH_ROWS, FILE_BATCH_ROWS, Output, Rechunk, count, rows_at_most};
+use crate::write::{BATCH_ROWS, Output, count, rows_at_most, unnamed};
 
 /// All that a worker needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,7 +96,8 @@ impl CompactionTask {
         let schema: SchemaRef = Arc::new(meta::with_meta(&arrow_schema(&self.schema)?));
         let mut logs = SliceLogs::open(storage, &self.snapshot, slice, &self.rule)?;
         let base = |columns: &SchemaRef| self.base_rows(storage, columns);
-        let mut merged = merge::merged(&mut logs, &schema, base, BATCH_ROWS, &self.memory.shared_by(at_once))?;
+        let mut merged =
+            merge::merged(&mut logs, &unnamed(&schema), base, BATCH_ROWS, &self.memory.shared_by(at_once))?;
         let read_ms = context.clock.monotonic_ms() - started;
 
         let name = BaseFileName {
@@ -107,11 +108,15 @@ impl CompactionTask {
         };
         let name = name.to_string();
         let kind = if slice.base.is_some() { MarkerKind::Merge } else { MarkerKind::Create };
-        // Rows keep who wrote them and when: a compaction changes no row.
-        let rows = Rechunk::new(merged.by_ref().map(|merged| Ok(merged?.rows)), &schema, FILE_BATCH_ROWS);
         let expected = slice.base.iter().chain(&slice.logs).map(rows_at_most).sum();
+        let keys = match &slice.base {
+            Some(base) if merged.keeps_keys() => KeySummary::going_on(storage, &slice.path(base), expected)?,
+            _ => KeySummary::new(expected)?,
+        };
+        // Rows keep who wrote them and when: a compaction changes no row.
+        let rows = merged.by_ref().map(|merged| Ok(merged?.rows));
         let output = self.output(storage, context);
-        let (written, ranges) = output.write_base(&name, kind, &schema, expected, rows)?;
+        let (written, ranges) = output.write_base(&name, kind, &schema, keys, rows)?;
         let counts = merged.counts();
         let base = slice.base.as_ref().map(|base| (slice.base_instant.as_str(), base));
         let stats = logs.stats();
