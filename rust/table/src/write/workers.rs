@@ -24,7 +24,7 @@ use crate::table::Location;
 use crate::{Error, Result};
 
 /// Keys that are looked for at once. They are held in memory; more of them cost another look at the files.
-const KEYS_AT_ONCE: usize = 1 << 20;
+pub(super) const KEYS_AT_ONCE: usize = 1 << 20;
 
 /// Where in a file group keys are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,7 +192,7 @@ impl NewSlots {
     }
 }
 
-fn text<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b StringArray> {
+pub(super) fn text<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b StringArray> {
     let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
     column.filter(|c| c.null_count() == 0).ok_or_else(|| Error::internal(format!("rows without the column {name}")))
 }
