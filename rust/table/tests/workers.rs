@@ -260,7 +260,9 @@ fn play(
 }
 
 fn by_records(operation: Operation) -> WriteRequest {
-    let asked_for = Options::parse([("hoodie.index.type".to_owned(), "RECORD_INDEX".to_owned())]).unwrap();
+    // Its metadata table is compacted now and then, so that keys are in base files too.
+    let asked_for = [("hoodie.index.type", "RECORD_INDEX"), ("hoodie.metadata.compact.max.delta.commits", "4")];
+    let asked_for = Options::parse(asked_for.map(|(k, v)| (k.to_owned(), v.to_owned()))).unwrap();
     let request = request(operation);
     WriteRequest { options: request.options.clone().with(&asked_for), ..request }
 }
