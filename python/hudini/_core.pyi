@@ -261,6 +261,13 @@ class Action:
     def looks_up(self) -> bool:
         """Whether keys have to be looked up before `place`."""
 
+    @property
+    def combines_partitions(self) -> bool:
+        """Whether rows that are added have to become one a key, of all partitions together."""
+
+    def refuse_scattered(self, key: str) -> None:
+        """Raises what is said of a new key whose rows name several partitions."""
+
     def done_before(self) -> dict[str, Any] | None:
         """What was committed under the same idempotency key just before this write began."""
 

@@ -1,5 +1,5 @@
-"""Writes by the record index, which is one for all partitions: its file groups are asked by tasks, and rows go where it has
-their keys. That the answer is that of the local engine, however rows are cut, is in `test_same_answer`."""
+"""Writes by the record index, which is one for all partitions: its file groups are asked by tasks, and rows go where it
+has their keys. That the answer is that of the local engine, however rows are cut, is in `test_same_answer`."""
 
 from __future__ import annotations
 
@@ -114,11 +114,15 @@ def test_a_new_key_of_several_partitions_is_refused_before_anything_is_written(
     before = files(path)
     new = rows.batch(range(15, 25), ts=2)
     batch = [*new, *(elsewhere(row) for row in new)]
+    one_a_key = {"hoodie.combine.before.insert": "true"}
     for write in (
         lambda: hs.upsert(frame_of(spark, batch, 2), str(path)),
+        lambda: hs.overwrite_table(frame_of(spark, batch, 2), str(path), one_a_key),
         lambda: hudini.open(path).upsert(to_arrow(batch)),
+        lambda: hudini.open(path).overwrite_table(to_arrow(batch), options=one_a_key),
+        lambda: frame_of(spark, batch).write.format("hudini").mode("overwrite").save(str(path)),
     ):
-        with pytest.raises(hudini.UnsupportedFeature, match="new key 'key-0002"):
+        with pytest.raises(hudini.UnsupportedFeature, match="new key 'key-000"):
             write()
         assert files(path) == before
 

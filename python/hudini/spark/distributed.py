@@ -107,6 +107,9 @@ class Write:
         rows = self.locate(action)
         if action.looks_up:
             rows = self.look_up(action, rows)
+        elif action.combines_partitions:
+            for key in frames.scattered(rows):
+                action.refuse_scattered(key)
         profile = frames.profile(rows)
         placed = action.place(profile)
         tasks = {(partition, slot): task for partition, slot, _, task in placed}

@@ -78,16 +78,25 @@ def recorded(rows: DataFrame, lookup: bytes, groups: int) -> DataFrame:
 
     Each of the index's file groups is asked for the keys that belong there; in their order, so that it is read once.
     """
-    from pyspark.sql.functions import max, min
-
     spark = rows.sparkSession
     text = _text_type(spark)
-    keys = rows.groupBy(KEY).agg((min(PARTITION) != max(PARTITION)).alias(SCATTERED))
     fields = f"{GROUP} int not null, {KEY} string not null, {SCATTERED} boolean not null"
-    grouped = keys.mapInArrow(_group_keys(lookup, text), fields)
+    grouped = _keys(rows).mapInArrow(_group_keys(lookup, text), fields)
     ordered = grouped.repartition(_width(spark, groups), GROUP).sortWithinPartitions(GROUP, KEY)
     fields = f"{KEY} string not null, {PARTITION} string not null, {FILE} string not null"
     return ordered.mapInArrow(_look_up_records(lookup, text), fields)
+
+
+def scattered(rows: DataFrame) -> list[str]:
+    """A key whose rows name several partitions, if there is one."""
+    return [row[0] for row in _keys(rows).where(SCATTERED).select(KEY).limit(1).collect()]
+
+
+def _keys(rows: DataFrame) -> DataFrame:
+    """Each key once, and whether its rows name several partitions."""
+    from pyspark.sql.functions import max, min
+
+    return rows.groupBy(KEY).agg((min(PARTITION) != max(PARTITION)).alias(SCATTERED))
 
 
 def files(found: DataFrame) -> list[tuple[str, str, str]]:

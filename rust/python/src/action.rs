@@ -75,6 +75,15 @@ impl Action {
         released(py, || self.with(|action| Ok(action.looks_up())))
     }
 
+    #[getter]
+    fn combines_partitions(&self, py: Python<'_>) -> PyResult<bool> {
+        released(py, || self.with(|action| action.combines_partitions()))
+    }
+
+    fn refuse_scattered(&self, py: Python<'_>, key: String) -> PyResult<()> {
+        released(py, || Err(write::scattered(&key).at_instant(&self.instant)))
+    }
+
     fn done_before<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let done = released(py, || self.with(|action| action.done_before()))?;
         done.map(|done| values::commit_result(py, &done)).transpose()

@@ -333,6 +333,24 @@ fn a_new_key_of_several_partitions_is_refused() {
 }
 
 #[test]
+fn rows_of_several_partitions_that_are_to_be_one_are_refused() {
+    let spec = Spec { index: IndexType::Simple, ..Spec::cow() };
+    let world = World::keeping_metadata(Place::Memory);
+    let table = spec.create(&world);
+    let write = |combine: &str| {
+        let combine = Options::parse([("hoodie.combine.before.insert".to_owned(), combine.to_owned())]).unwrap();
+        let request = by_records(Operation::OverwriteTable);
+        let request = WriteRequest { options: combine.with(&request.options), ..request };
+        let rows = [row("a", "A", 1, "v"), row("b", "A", 1, "v"), row("a", "B", 2, "v")];
+        write::write(&table, &spec.schema(), [Ok(spec.batch(&rows))].into_iter(), &request)
+    };
+    let error = write("true").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+    assert!(error.message().contains("'a'"), "{error}");
+    assert_eq!(write("false").unwrap().inserted, 3, "added as they are");
+}
+
+#[test]
 fn a_key_in_a_file_group_that_is_not_there_is_an_error() {
     let lose = |world: &World| {
         let base = world.names_below("A/").into_iter().find(|name| name.ends_with(".parquet")).unwrap();

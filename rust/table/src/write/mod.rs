@@ -36,7 +36,7 @@ pub(crate) use output::{Output, count, rows_at_most};
 pub use place::{GroupProfile, NEW_KEYS, PlacedTask};
 pub(crate) use rechunk::Rechunk;
 pub use record_lookup::{FILE_COLUMN, GROUP_COLUMN, RecordLookup, SCATTERED_COLUMN};
-pub use recorded::RecordedGroup;
+pub use recorded::{RecordedGroup, scattered};
 pub use request::{CommitResult, SchemaMode, WriteRequest};
 pub(crate) use staged::sweep;
 pub use staged::{Staged, Staging};

@@ -49,7 +49,7 @@ pub(super) fn find(action: &mut Action, named: &[Named]) -> Result<Places> {
 }
 
 /// New keys whose rows name several partitions would get a row in each.
-fn refuse_scattered(places: &Places, named: &[Named]) -> Result<()> {
+pub(super) fn refuse_scattered(places: &Places, named: &[Named]) -> Result<()> {
     let mut new: BTreeMap<&str, &str> = BTreeMap::new();
     for Named { names, .. } in named {
         for (partition, key) in names.partitions.iter().zip(&names.keys) {
@@ -62,7 +62,8 @@ fn refuse_scattered(places: &Places, named: &[Named]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn scattered(key: &str) -> Error {
+/// What is said of a new key whose rows name several partitions.
+pub fn scattered(key: &str) -> Error {
     Error::unsupported(format!("rows of the new key '{key}' in several partitions, in one write by the record index"))
         .with_hint("keep the row that is to stay: the index has one place for a key")
 }

@@ -280,8 +280,19 @@ impl Action {
             logs: LogOptions::of(&self.request.options)?,
             expected_rows: rows,
             indexed: self.indexed.clone(),
-            combines: self.request.options.get_or_default(&options::COMBINE_BEFORE_INSERT)?,
+            combines: self.combines()?,
         })
+    }
+
+    /// Whether rows that are added as they are become one a key first.
+    fn combines(&self) -> Result<bool> {
+        self.request.options.get_or_default(&options::COMBINE_BEFORE_INSERT)
+    }
+
+    /// Whether rows that are added have to become one a key, of all partitions together.
+    pub fn combines_partitions(&self) -> Result<bool> {
+        let operation = self.request.operation;
+        Ok(*self.locator.index() == Index::Records && operation.adds_as_is() && self.combines()?)
     }
 
     /// What a write under the same idempotency key did that was committed between the first look and the state that this
