@@ -256,12 +256,14 @@ def _look_up(tasks: Tasks, text: pa.DataType) -> Callable[[Batches], Batches]:
     return look_up_groups
 
 
+_ASKED = pa.schema([pa.field(KEY, pa.string(), False), pa.field(SCATTERED, pa.bool_(), False)])
+
+
 def _group_keys(lookup: bytes, text: pa.DataType) -> Callable[[Batches], Batches]:
-    asked = pa.schema([pa.field(KEY, pa.string(), False), pa.field(SCATTERED, pa.bool_(), False)])
-    schema = pa.schema([pa.field(GROUP, pa.int32(), False), asked.field(KEY).with_type(text), asked.field(SCATTERED)])
+    schema = pa.schema([pa.field(GROUP, pa.int32(), False), _ASKED.field(KEY).with_type(text), _ASKED.field(SCATTERED)])
 
     def group_keys(batches: Batches) -> Batches:
-        keys = pa.RecordBatchReader.from_batches(asked, (conform(batch, asked) for batch in batches))
+        keys = pa.RecordBatchReader.from_batches(_ASKED, (conform(batch, _ASKED) for batch in batches))
         for batch in pa.RecordBatchReader.from_stream(_core.group_keys(lookup, keys)):
             yield conform(batch, schema)
 
@@ -269,12 +271,11 @@ def _group_keys(lookup: bytes, text: pa.DataType) -> Callable[[Batches], Batches
 
 
 def _look_up_records(lookup: bytes, text: pa.DataType) -> Callable[[Batches], Batches]:
-    asked = pa.schema([pa.field(KEY, pa.string(), False), pa.field(SCATTERED, pa.bool_(), False)])
     schema = pa.schema([pa.field(name, text, False) for name in (KEY, PARTITION, FILE)])
 
     def look_up_groups(batches: Batches) -> Batches:
         for (number,), group in groupby(_pieces(batches, GROUP), key=lambda piece: piece[0]):
-            keys = pa.RecordBatchReader.from_batches(asked, (conform(piece, asked) for _, piece in group))
+            keys = pa.RecordBatchReader.from_batches(_ASKED, (conform(piece, _ASKED) for _, piece in group))
             for batch in pa.RecordBatchReader.from_stream(_core.look_up_records(lookup, number, keys)):
                 yield conform(batch, schema)
 

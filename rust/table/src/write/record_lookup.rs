@@ -12,13 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::action::Action;
 use super::locate::{KEY_COLUMN, PARTITION_COLUMN};
 use super::recorded::{Recorded, scattered};
-use super::workers::{KEYS_AT_ONCE, text};
+use super::workers::text;
 use crate::bytes_form::BytesForm;
 use crate::index::Index;
 use crate::metadata::RecordGroups;
 use crate::storage::Storage;
 use crate::table::Location;
 use crate::{Error, Result};
+
+/// Keys that are looked up at once. They are held in memory, with what is found of them; sorted, each portion is in another
+/// part of the group.
+const KEYS_AT_ONCE: usize = 1 << 18;
 
 /// The file group of the record index that a key belongs to.
 pub const GROUP_COLUMN: &str = "_hudini_group";

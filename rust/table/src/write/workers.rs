@@ -24,7 +24,7 @@ use crate::table::Location;
 use crate::{Error, Result};
 
 /// Keys that are looked for at once. They are held in memory; more of them cost another look at the files.
-pub(super) const KEYS_AT_ONCE: usize = 1 << 20;
+const KEYS_AT_ONCE: usize = 1 << 20;
 
 /// Where in a file group keys are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
