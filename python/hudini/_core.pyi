@@ -261,6 +261,13 @@ class Action:
     def looks_up(self) -> bool:
         """Whether keys have to be looked up before `place`."""
 
+    @property
+    def combines_partitions(self) -> bool:
+        """Whether rows that are added have to become one a key, of all partitions together."""
+
+    def refuse_scattered(self, key: str) -> None:
+        """Raises what is said of a new key whose rows name several partitions."""
+
     def done_before(self) -> dict[str, Any] | None:
         """What was committed under the same idempotency key just before this write began."""
 
@@ -269,6 +276,13 @@ class Action:
 
     def lookups(self, partitions: list[str]) -> list[list[tuple[str, int, bytes]]]:
         """Rounds of (partition, slot, task for `look_up`); a key that one found is not looked for in the next."""
+
+    def record_lookup(self) -> tuple[int, bytes] | None:
+        """File groups of the record index, and what `group_keys` and `look_up_records` need on a worker. None: the keys
+        are not there, but in files that `lookups` tells."""
+
+    def recorded_slots(self, groups: list[tuple[str, str, str]]) -> list[int]:
+        """(partition, file id, one of its keys) of file groups that the record index named → their slots."""
 
     def place(self, profile: list[tuple[str, int, int]]) -> list[tuple[str, int, int, bytes]]:
         """(partition, slot, rows) of all rows → (partition, slot, expected rows, task)."""
@@ -330,6 +344,14 @@ def locate(locator: bytes, data: _HasStream) -> Stream:
 
 def look_up(task: bytes, data: _HasStream) -> Stream:
     """Of a column `_hudini_key`, the keys that a file group has."""
+
+def group_keys(lookup: bytes, data: _HasStream) -> Stream:
+    """Columns `_hudini_key` and `_hudini_scattered` (bool, whether rows of the key name several partitions), each key
+    once, with `_hudini_group` (int32) before them."""
+
+def look_up_records(lookup: bytes, group: int, data: _HasStream) -> Stream:
+    """Of grouped keys of one group, those that the record index has: `_hudini_key`, `_hudini_partition` and
+    `_hudini_file`, once for each file group that has the key. Sorted keys are found more quickly."""
 
 def settle(new_slots: bytes, data: _HasStream) -> Stream:
     """Located rows with the slots of tasks and without their keys; those that nobody writes are left out."""

@@ -14,6 +14,8 @@ from .oracle import Oracle
 
 BUCKETS = 3
 INDEX = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": str(BUCKETS)}
+# Apache Hudi drops an index that a write does not ask for.
+BY_RECORDS = {"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.record.index.enable": "true"}
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import hudini
+from tests.support.answers import elsewhere
 from tests.support.rows import SCHEMA, Model, Rows, to_arrow
 
-from .apache import LAYOUTS, Apache, Layout
+from .apache import BY_RECORDS, LAYOUTS, Apache, Layout
 from .engines import Local, OnSpark
 from .oracle import Oracle
 from .scenes import holds, mixed_batch, step
@@ -74,12 +75,15 @@ def test_keys_of_hudini_are_found_by_apache_and_back(layout: Layout, index: str,
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("index", ["BLOOM", "RECORD_INDEX"])
 @EVERY_LAYOUT
 def test_keys_that_sparks_tasks_look_up_are_found_by_apache_and_back(
-    layout: Layout, oracle: Oracle, path: Path, spark: SparkSession
+    layout: Layout, index: str, oracle: Oracle, path: Path, spark: SparkSession
 ) -> None:
-    rows, model, local = Rows(seed=14), Model(partitioned=layout.partitioned), create(path, layout, "BLOOM")
-    engine, apache = OnSpark(spark, path), Apache(oracle, path, layout, index={"hoodie.index.type": "BLOOM"})
+    rows, model, local = Rows(seed=14), Model(partitioned=layout.partitioned), create(path, layout, index)
+    by_records = index == "RECORD_INDEX"
+    engine = OnSpark(spark, path)
+    apache = Apache(oracle, path, layout, index=BY_RECORDS if by_records else {"hoodie.index.type": "BLOOM"})
 
     step(engine.upsert, mixed_batch(rows, start=20), model)
     holds(model, engine, apache)
@@ -96,7 +100,15 @@ def test_keys_that_sparks_tasks_look_up_are_found_by_apache_and_back(
     step(apache.upsert, mixed_batch(rows, start=80), model)
     step(engine.upsert, mixed_batch(rows, start=100), model)
     holds(model, local, apache)
-    assert hudini.open(str(path)).verify(deep=True).ok
+    for writer, ts in ((engine, 5000), (apache, 6000), (engine, 7000)):
+        # By the record index rows stay in the partitions of their keys, whatever they say.
+        newer = rows.batch(range(22, 120, 3), ts=ts)
+        writer.upsert([elsewhere(row) for row in newer] if by_records and layout.partitioned else newer)
+        model.upsert(newer)
+    holds(model, engine, apache)
+    table = hudini.open(str(path))
+    assert table.verify(deep=True).ok
+    assert ("record_index" in table.properties["hoodie.table.metadata.partitions"]) == by_records
 
 
 @EVERY_INDEX

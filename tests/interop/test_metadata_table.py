@@ -9,7 +9,7 @@ import pytest
 import hudini
 from tests.support.rows import Model, Rows
 
-from .apache import INDEX, LAYOUTS, Apache, Layout
+from .apache import BY_RECORDS, INDEX, LAYOUTS, Apache, Layout
 from .engines import Local, create
 from .oracle import Oracle
 from .scenes import holds, mixed_batch, step
@@ -123,10 +123,6 @@ def test_what_apache_keeps_hudini_goes_on_with(layout: Layout, apache: Apache, m
     metadata.is_sound()
     assert metadata.born() == born, "it was built anew"
     assert metadata.kept() == kept
-
-
-# Apache Hudi drops an index that a write does not ask for.
-BY_RECORDS = {"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.record.index.enable": "true"}
 
 
 @EVERY_LAYOUT

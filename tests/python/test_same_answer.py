@@ -21,13 +21,13 @@ def local(path: Path, options: dict[str, str], threads: int, batch_rows: int) ->
         batches = to_arrow(rows).to_batches(max_chunksize=batch_rows)
         return getattr(table, operation)(pa.RecordBatchReader.from_batches(SCHEMA, batches))
 
-    return played(path, write)
+    return played(path, write, moves=options["hoodie.index.type"] == "RECORD_INDEX")
 
 
-@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE"])
+@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE", "RECORD_INDEX"])
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_threads_and_batches_change_nothing(table_type: str, index: str, tmp_path: Path) -> None:
-    options = options_for(table_type) | {"hoodie.index.type": index}
+    options = options_for(table_type, index)
     one = local(tmp_path / "one", options, threads=1, batch_rows=10_000)
     for threads, batch_rows in [(2, 10_000), (2, 7), (1, 1)]:
         other = local(tmp_path / f"{threads}-{batch_rows}", options, threads, batch_rows)

@@ -61,9 +61,9 @@ def story(folder: Path) -> None:
     builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    for name in ("_locate", "_look_up", "_settle", "_run"):
+    for name in ("_locate", "_look_up", "_group_keys", "_look_up_records", "_settle", "_run"):
         setattr(frames, name, failing_at_first(getattr(frames, name)))
-    for index in ("BUCKET", "SIMPLE"):
+    for index in ("BUCKET", "SIMPLE", "RECORD_INDEX"):
         path = str(folder / index)
         job = {
             "hoodie.datasource.write.recordkey.field": "id",

@@ -49,19 +49,20 @@ def story(path: str) -> None:
     assert (kept["k1"], kept["k2"], kept["k100"]) == ("second", "old", "new")
     with pytest.raises(hudini.SchemaMismatch):
         hs.upsert(rows.drop("id"), path)
-    without_buckets = path + "-bloom"
-    job = {key: value for key, value in job.items() if "bucket" not in key} | {"hoodie.index.type": "BLOOM"}
-    hs.bulk_insert(rows, without_buckets, job)
-    result = hs.upsert(
-        spark.range(90, 110).selectExpr("concat('k', id) as id", "2L as ts", "'new' as note"), without_buckets
-    )
-    assert (result.inserted, result.updated) == (10, 10)
-    assert hs.delete(spark.range(95, 200).selectExpr("concat('k', id) as id"), without_buckets).deleted == 15
-    assert hs.read(spark, without_buckets, columns=["id"]).count() == 95
-    with pytest.raises(hudini.InvalidOption, match="query_id="):
-        hs.stream_upsert(without_buckets)(rows, 0)
-    write = hs.stream_upsert(without_buckets, query_id="q")
-    assert write(rows, 0).instant == write(rows, 0).instant
+    for index in ("BLOOM", "RECORD_INDEX"):
+        without_buckets = f"{path}-{index}"
+        job = {key: value for key, value in job.items() if "bucket" not in key} | {"hoodie.index.type": index}
+        hs.bulk_insert(rows, without_buckets, job)
+        result = hs.upsert(
+            spark.range(90, 110).selectExpr("concat('k', id) as id", "2L as ts", "'new' as note"), without_buckets
+        )
+        assert (result.inserted, result.updated) == (10, 10)
+        assert hs.delete(spark.range(95, 200).selectExpr("concat('k', id) as id"), without_buckets).deleted == 15
+        assert hs.read(spark, without_buckets, columns=["id"]).count() == 95
+        with pytest.raises(hudini.InvalidOption, match="query_id="):
+            hs.stream_upsert(without_buckets)(rows, 0)
+        write = hs.stream_upsert(without_buckets, query_id="q")
+        assert write(rows, 0).instant == write(rows, 0).instant
     spark.stop()
     print("done")
 

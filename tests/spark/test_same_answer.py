@@ -23,48 +23,56 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Prepare = Callable[["DataFrame"], "DataFrame"]
-TABLE_TYPES = pytest.mark.parametrize("table_type", ["cow", "mor"])
+# Table type and index; by the record index rows move between partitions.
+Kind = tuple[str, str]
+KINDS = [("cow", "BUCKET"), ("mor", "BUCKET"), ("cow", "RECORD_INDEX"), ("mor", "RECORD_INDEX")]
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS, ids="-".join)
+EVERY_INDEX = pytest.mark.parametrize("kind", [KINDS[0], KINDS[1], KINDS[3]], ids="-".join)
 
 
 @pytest.fixture(scope="module")
-def due(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
-    """What one thread of the local engine makes of it, by table type."""
+def due(tmp_path_factory: pytest.TempPathFactory) -> dict[Kind, Answer]:
+    """What one thread of the local engine makes of it."""
     found = {}
-    for table_type in ("cow", "mor"):
-        options, path = options_for(table_type), tmp_path_factory.mktemp(table_type) / "local"
+    for kind in KINDS:
+        options, path = options_for(*kind), tmp_path_factory.mktemp("-".join(kind)) / "local"
         hudini.create(path, SCHEMA, options=options)
 
         def write(operation: str, rows: list[Row], path: Path = path, options: Any = options) -> CommitResult:
             return getattr(hudini.open(path, options=options, threads=1), operation)(to_arrow(rows))
 
-        found[table_type] = played(path, write)
+        found[kind] = played(path, write, moves=moves(kind))
     return found
 
 
+def moves(kind: Kind) -> bool:
+    return kind[1] == "RECORD_INDEX"
+
+
 def on_spark(
-    spark: SparkSession, path: Path, table_type: str, partitions: int, before_upsert: Prepare | None = None
+    spark: SparkSession, path: Path, kind: Kind, partitions: int, before_upsert: Prepare | None = None
 ) -> Answer:
     def write(operation: str, rows: list[Row]) -> CommitResult:
         frame = frame_of(spark, rows, partitions)
         if before_upsert is not None and operation == "upsert":
             frame = before_upsert(frame)
-        return getattr(hs, operation)(frame, str(path), options_for(table_type))
+        return getattr(hs, operation)(frame, str(path), options_for(*kind))
 
-    return played(path, write)
+    return played(path, write, moves=moves(kind))
 
 
-@TABLE_TYPES
+@EVERY_KIND
 @pytest.mark.parametrize("partitions", [1, 2, 8])
 def test_partitions_change_nothing(
-    spark: SparkSession, due: dict[str, Answer], tmp_path: Path, table_type: str, partitions: int
+    spark: SparkSession, due: dict[Kind, Answer], tmp_path: Path, kind: Kind, partitions: int
 ) -> None:
-    answer = on_spark(spark, tmp_path / "t", table_type, partitions)
-    assert answer.difference(due[table_type]) is None, answer.difference(due[table_type])
+    answer = on_spark(spark, tmp_path / "t", kind, partitions)
+    assert answer.difference(due[kind]) is None, answer.difference(due[kind])
 
 
-@TABLE_TYPES
+@EVERY_INDEX
 def test_tasks_that_fail_at_first_change_nothing(
-    spark: SparkSession, due: dict[str, Answer], tmp_path: Path, table_type: str
+    spark: SparkSession, due: dict[Kind, Answer], tmp_path: Path, kind: Kind
 ) -> None:
     failures = tmp_path / "failures"
     failures.mkdir()
@@ -81,19 +89,17 @@ def test_tasks_that_fail_at_first_change_nothing(
             (failures / str(uuid.uuid4())).touch()
             raise RuntimeError("the first attempt is lost")
 
-    answer = on_spark(
-        spark, tmp_path / "t", table_type, 3, lambda frame: frame.mapInArrow(fails_at_first, frame.schema)
-    )
-    assert answer.difference(due[table_type]) is None, answer.difference(due[table_type])
+    answer = on_spark(spark, tmp_path / "t", kind, 3, lambda frame: frame.mapInArrow(fails_at_first, frame.schema))
+    assert answer.difference(due[kind]) is None, answer.difference(due[kind])
     assert len(list(failures.iterdir())) >= 2
 
 
-@TABLE_TYPES
+@EVERY_INDEX
 def test_a_stage_that_is_run_again_changes_nothing(
     spark: SparkSession,
-    due: dict[str, Answer],
+    due: dict[Kind, Answer],
     tmp_path: Path,
-    table_type: str,
+    kind: Kind,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Between counting and writing all that Spark keeps is lost: blocks of located rows, then the outputs of stages."""
@@ -123,8 +129,8 @@ def test_a_stage_that_is_run_again_changes_nothing(
         return frame.repartition(4, "id").mapInArrow(loses_outputs, frame.schema)
 
     spark.sparkContext.setJobGroup("again", "stages that are run again")
-    answer = on_spark(spark, tmp_path / "t", table_type, 3, before_upsert)
-    assert answer.difference(due[table_type]) is None, answer.difference(due[table_type])
+    answer = on_spark(spark, tmp_path / "t", kind, 3, before_upsert)
+    assert answer.difference(due[kind]) is None, answer.difference(due[kind])
     assert not fuse.exists()
     assert any(attempt > 0 for attempt in stage_attempts(spark, "again"))
 

@@ -93,8 +93,9 @@ def data_rows(path: Path) -> list[dict[str, Any]]:
     return hudini.open(path).read(meta=False).to_arrow().to_pylist()
 
 
-def test_a_table_without_partitions(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
-    options = job(table_type, "BLOOM")
+@pytest.mark.parametrize("index", ["BLOOM", "RECORD_INDEX"])
+def test_a_table_without_partitions(spark: SparkSession, tmp_path: Path, table_type: str, index: str) -> None:
+    options = job(table_type, index)
     del options["hoodie.datasource.write.partitionpath.field"]
     rows, model, path = Rows(seed=2), Model(partitioned=False), tmp_path / "t"
     for batch in (rows.batch(range(200), ts=1), rows.batch(range(100, 300), ts=2)):
@@ -103,12 +104,13 @@ def test_a_table_without_partitions(spark: SparkSession, tmp_path: Path, table_t
     assert holds(path, model) is None
 
 
+@pytest.mark.parametrize("index", ["SIMPLE", "RECORD_INDEX"])
 def test_a_conflict_is_planned_anew_and_looked_up_again(
-    spark: SparkSession, tmp_path: Path, table_type: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, table_type: str, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, model, path = Rows(seed=1), Model(partitioned=True), str(tmp_path / "t")
     first, theirs, ours = rows.batch(range(40), ts=1), rows.batch(range(80), ts=2), rows.batch(range(60, 100), ts=3)
-    hs.upsert(frame_of(spark, first), path, job(table_type, "SIMPLE"))
+    hs.upsert(frame_of(spark, first), path, job(table_type, index))
     monkeypatch.setattr(frames, "run", interfering(path, theirs, times=1))
     result = hs.upsert(frame_of(spark, ours), path)
     assert result.retries == 1

@@ -17,14 +17,15 @@ import hudini
 from hudini.actions import CommitResult
 
 from .compare import multiset
-from .rows import SCHEMA, Row, Rows
+from .rows import CITIES, SCHEMA, Row, Rows
 
 Write = Callable[[str, list[Row]], CommitResult]
 
 
-def options_for(table_type: str) -> dict[str, str]:
+def options_for(table_type: str, index: str = "BUCKET") -> dict[str, str]:
     """What a job says, of a table that is there and of one that is not."""
     return {
+        "hoodie.index.type": index,
         "hoodie.table.name": "trips",
         "hoodie.datasource.write.table.type": table_type,
         "hoodie.datasource.write.recordkey.field": "id",
@@ -36,17 +37,28 @@ def options_for(table_type: str) -> dict[str, str]:
     }
 
 
-def story() -> list[tuple[str, list[Row]]]:
+def story(*, moves: bool) -> list[tuple[str, list[Row]]]:
     """Operations and their rows: new keys, deletes, late rows, keys that come twice and that come back. No two rows
-    are alike in key and time, so the order of the input does not matter."""
+    are alike in key and time, so the order of the input does not matter. `moves`: rows of keys that are there name
+    other partitions."""
     rows = Rows(seed=6)
     first = rows.batch(range(200), ts=5)
+    gone = first[10:200:7]
     late, newer, twice = rows.batch(range(60), ts=4), rows.batch(range(0, 260, 3), ts=6), rows.batch(range(40), ts=7)
+    if moves:
+        there = {row["id"] for row in first} - {row["id"] for row in gone}
+        newer = [elsewhere(row) if row["id"] in there else row for row in newer]
+        gone = [elsewhere(row) for row in gone]
     return [
         ("bulk_insert", first),
-        ("delete", first[10:200:7]),
+        ("delete", gone),
         ("upsert", rows.shuffled([*late, *newer, *twice])),
     ]
+
+
+def elsewhere(row: Row) -> Row:
+    """The row, as if it belonged to another partition."""
+    return row | {"city": CITIES[(CITIES.index(row["city"]) + 1) % len(CITIES)]}
 
 
 @dataclass
@@ -67,9 +79,9 @@ class Answer:
         return None
 
 
-def played(path: Path, write: Write) -> Answer:
+def played(path: Path, write: Write, *, moves: bool = False) -> Answer:
     """Plays the story."""
-    results = [write(operation, rows) for operation, rows in story()]
+    results = [write(operation, rows) for operation, rows in story(moves=moves)]
     counts = [
         (done.operation, done.action, done.inserted, done.updated, done.deleted, done.files_added, done.files_removed)
         for done in results

@@ -2,7 +2,7 @@
 
     begin   ─ driver ─  Action
     locate  ─ tasks  ─  rows + where they go            (kept: Spark would compute them twice)
-    look up ─ tasks  ─  keys + file groups that have them; in tables without buckets
+    look up ─ tasks  ─  keys + file groups that have them; in tables without buckets, by their files or the record index
     profile ─ tasks  ─  how many rows go where
     place   ─ driver ─  one task for each place
     settle  ─ tasks  ─  new keys + their places; in tables without buckets
@@ -107,6 +107,9 @@ class Write:
         rows = self.locate(action)
         if action.looks_up:
             rows = self.look_up(action, rows)
+        elif action.combines_partitions:
+            for key in frames.scattered(rows):
+                action.refuse_scattered(key)
         profile = frames.profile(rows)
         placed = action.place(profile)
         tasks = {(partition, slot): task for partition, slot, _, task in placed}
@@ -140,6 +143,14 @@ class Write:
 
     def look_up(self, action: _core.Action, rows: DataFrame) -> DataFrame:
         """The located rows with the slots of the file groups that have their keys."""
+        lookup = action.record_lookup()
+        if lookup is None:
+            return self.look_up_in_files(action, rows)
+        groups, index = lookup
+        return self.look_up_records(action, rows, index, groups)
+
+    def look_up_in_files(self, action: _core.Action, rows: DataFrame) -> DataFrame:
+        """Each key is looked for in its own partition."""
         keys = rows.select(frames.PARTITION, frames.KEY).distinct()
         for found in action.lookups(frames.partitions(rows)):
             tasks = {(partition, slot): task for partition, slot, task in found}
@@ -149,7 +160,17 @@ class Write:
             keys = keys.join(homes, [frames.PARTITION, frames.KEY], "left_anti")
         if not self.homes:
             return rows
-        return frames.at_home(rows, functools.reduce(lambda some, more: some.union(more), self.homes))
+        homes = functools.reduce(lambda some, more: some.union(more), self.homes)
+        return frames.at_home(rows, homes, [frames.PARTITION, frames.KEY])
+
+    def look_up_records(self, action: _core.Action, rows: DataFrame, index: bytes, groups: int) -> DataFrame:
+        """A key has one place in the whole table, and its rows go there, whatever partition they name."""
+        found = frames.recorded(rows, index, groups).persist()
+        self.homes.append(found)
+        files = frames.files(found)
+        slots = zip(files, action.recorded_slots(files), strict=True)
+        homes = frames.with_slots(found, [(partition, file, slot) for (partition, file, _), slot in slots])
+        return frames.at_home(rows, homes, [frames.KEY])
 
     def forget_homes(self) -> None:
         while self.homes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,10 +22,15 @@ PARTITION = "_hudini_partition"
 SLOT = "_hudini_slot"
 SEQUENCE = "_hudini_sequence"
 KEY = "_hudini_key"
+GROUP = "_hudini_group"
+SCATTERED = "_hudini_scattered"
+FILE = "_hudini_file"
 CARRIED = (PARTITION, SLOT, SEQUENCE, KEY)
 
 Batches = Iterator[pa.RecordBatch]
 Place = tuple[str, int]
+Cut = tuple[Any, ...]
+"""What rows that go on together have in common."""
 Tasks = dict[Place, bytes]
 Placed = Mapping[Place, bytes | None]
 """`None`: there is nothing to do for the rows of that place."""
@@ -63,18 +69,62 @@ def look_up(keys: DataFrame, tasks: Tasks) -> DataFrame:
     spark = keys.sparkSession
     groups = spark.createDataFrame(list(tasks), f"{PARTITION} string not null, {SLOT} int not null")
     asked = keys.join(broadcast(groups), PARTITION).select(PARTITION, SLOT, KEY)
-    grouped = asked.repartition(_width(spark, tasks), PARTITION, SLOT).sortWithinPartitions(PARTITION, SLOT)
+    grouped = asked.repartition(_width(spark, len(tasks)), PARTITION, SLOT).sortWithinPartitions(PARTITION, SLOT)
     return grouped.mapInArrow(_look_up(tasks, _text_type(spark)), asked.schema)
 
 
-def at_home(rows: DataFrame, homes: DataFrame) -> DataFrame:
-    """Located rows with the slots that have their keys, once for each; the others stay as they are."""
+def recorded(rows: DataFrame, lookup: bytes, groups: int) -> DataFrame:
+    """Key, partition and file of those keys that the record index has, a key once for each file group that has it.
+
+    Each of the index's file groups is asked for the keys that belong there; in their order, so that it is read once.
+    """
+    spark = rows.sparkSession
+    text = _text_type(spark)
+    fields = f"{GROUP} int not null, {KEY} string not null, {SCATTERED} boolean not null"
+    grouped = _keys(rows).mapInArrow(_group_keys(lookup, text), fields)
+    ordered = grouped.repartition(_width(spark, groups), GROUP).sortWithinPartitions(GROUP, KEY)
+    fields = f"{KEY} string not null, {PARTITION} string not null, {FILE} string not null"
+    return ordered.mapInArrow(_look_up_records(lookup, text), fields)
+
+
+def scattered(rows: DataFrame) -> list[str]:
+    """A key whose rows name several partitions, if there is one."""
+    return [row[0] for row in _keys(rows).where(SCATTERED).select(KEY).limit(1).collect()]
+
+
+def _keys(rows: DataFrame) -> DataFrame:
+    """Each key once, and whether its rows name several partitions."""
+    from pyspark.sql.functions import max, min
+
+    return rows.groupBy(KEY).agg((min(PARTITION) != max(PARTITION)).alias(SCATTERED))
+
+
+def files(found: DataFrame) -> list[tuple[str, str, str]]:
+    """The partition and the id of each file that has some of the keys, and one of these."""
+    from pyspark.sql.functions import min
+
+    named = found.groupBy(PARTITION, FILE).agg(min(KEY)).collect()
+    return sorted((row[0], row[1], row[2]) for row in named)
+
+
+def with_slots(found: DataFrame, slots: list[tuple[str, str, int]]) -> DataFrame:
+    """Key, partition and slot of keys whose partitions and files are known."""
+    from pyspark.sql.functions import broadcast
+
+    fields = f"{PARTITION} string not null, {FILE} string not null, {SLOT} int not null"
+    known = found.sparkSession.createDataFrame(slots, fields)
+    return found.join(broadcast(known), [PARTITION, FILE]).select(KEY, PARTITION, SLOT)
+
+
+def at_home(rows: DataFrame, homes: DataFrame, by: list[str]) -> DataFrame:
+    """Located rows, each with what is said of its key, once for each home that it has; the others stay as they are."""
     from pyspark.sql.functions import coalesce
 
-    found = "_hudini_found"
     names = rows.columns
-    joined = rows.join(homes.withColumnRenamed(SLOT, found), [PARTITION, KEY], "left")
-    return joined.withColumn(SLOT, coalesce(found, SLOT)).select(*names)
+    found = {name: f"{name}_found" for name in homes.columns if name not in by}
+    joined = rows.join(homes.withColumnsRenamed(found), by, "left")
+    moved = {name: coalesce(there, name) for name, there in found.items()}
+    return joined.withColumns(moved).select(*names)
 
 
 def settled(rows: DataFrame, new_slots: bytes) -> DataFrame:
@@ -102,7 +152,7 @@ def run(rows: DataFrame, tasks: Placed) -> list[Done]:
     """
     spark = rows.sparkSession
     schema = data_schema(rows)
-    grouped = rows.repartition(_width(spark, tasks), PARTITION, SLOT)
+    grouped = rows.repartition(_width(spark, len(tasks)), PARTITION, SLOT)
     ordered = grouped.sortWithinPartitions(PARTITION, SLOT, SEQUENCE)
     result = ordered.mapInArrow(_run(tasks, schema, _text_type(spark)), _DONE)
     return [(row[0], row[1], row[2], bytes(row[3])) for row in result.collect()]
@@ -148,10 +198,10 @@ def _run_each(spark: SparkSession, tasks: list[bytes], work: Callable[[bytes], b
     return [bytes(row[0]) for row in spread.mapInArrow(run_tasks, "status binary").collect()]
 
 
-def _width(spark: SparkSession, tasks: Collection[Place]) -> int:
+def _width(spark: SparkSession, groups: int) -> int:
     """Spark partitions for so many groups. Without a number Spark puts small ones together, and what is small to it may
     be a change of large files."""
-    return max(1, min(len(tasks), int(spark.conf.get("spark.sql.shuffle.partitions", "200") or "200")))
+    return max(1, min(groups, int(spark.conf.get("spark.sql.shuffle.partitions", "200") or "200")))
 
 
 def _text_type(spark: SparkSession) -> pa.DataType:
@@ -192,7 +242,7 @@ def _look_up(tasks: Tasks, text: pa.DataType) -> Callable[[Batches], Batches]:
     )
 
     def look_up_groups(batches: Batches) -> Batches:
-        for (partition, slot), group in groupby(_pieces(batches), key=lambda piece: piece[0]):
+        for (partition, slot), group in groupby(_pieces(batches, PARTITION, SLOT), key=lambda piece: piece[0]):
             keys = (conform(piece, keys_alone) for _, piece in group)
             found = _core.look_up(tasks[partition, slot], pa.RecordBatchReader.from_batches(keys_alone, keys))
             for batch in pa.RecordBatchReader.from_stream(found):
@@ -202,6 +252,32 @@ def _look_up(tasks: Tasks, text: pa.DataType) -> Callable[[Batches], Batches]:
                     batch.column(0).cast(text),
                 ]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return look_up_groups
+
+
+_ASKED = pa.schema([pa.field(KEY, pa.string(), False), pa.field(SCATTERED, pa.bool_(), False)])
+
+
+def _group_keys(lookup: bytes, text: pa.DataType) -> Callable[[Batches], Batches]:
+    schema = pa.schema([pa.field(GROUP, pa.int32(), False), _ASKED.field(KEY).with_type(text), _ASKED.field(SCATTERED)])
+
+    def group_keys(batches: Batches) -> Batches:
+        keys = pa.RecordBatchReader.from_batches(_ASKED, (conform(batch, _ASKED) for batch in batches))
+        for batch in pa.RecordBatchReader.from_stream(_core.group_keys(lookup, keys)):
+            yield conform(batch, schema)
+
+    return group_keys
+
+
+def _look_up_records(lookup: bytes, text: pa.DataType) -> Callable[[Batches], Batches]:
+    schema = pa.schema([pa.field(name, text, False) for name in (KEY, PARTITION, FILE)])
+
+    def look_up_groups(batches: Batches) -> Batches:
+        for (number,), group in groupby(_pieces(batches, GROUP), key=lambda piece: piece[0]):
+            keys = pa.RecordBatchReader.from_batches(_ASKED, (conform(piece, _ASKED) for _, piece in group))
+            for batch in pa.RecordBatchReader.from_stream(_core.look_up_records(lookup, number, keys)):
+                yield conform(batch, schema)
 
     return look_up_groups
 
@@ -231,7 +307,7 @@ def _settle(new_slots: bytes) -> Callable[[Batches], Batches]:
 
 def _run(tasks: Placed, schema: pa.Schema, text: pa.DataType) -> Callable[[Batches], Batches]:
     def run_tasks(batches: Batches) -> Batches:
-        for (partition, slot), group in groupby(_pieces(batches), key=lambda piece: piece[0]):
+        for (partition, slot), group in groupby(_pieces(batches, PARTITION, SLOT), key=lambda piece: piece[0]):
             if (partition, slot) not in tasks:
                 raise HudiniError(
                     f"rows for partition {partition!r}, slot {slot} turned up after they had been counted elsewhere",
@@ -267,18 +343,15 @@ class _Counted:
             yield batch
 
 
-def _pieces(batches: Batches) -> Iterator[tuple[Place, pa.RecordBatch]]:
-    """Batches sorted by where their rows go, cut so that each piece goes to one place."""
+def _pieces(batches: Batches, *names: str) -> Iterator[tuple[Cut, pa.RecordBatch]]:
+    """Batches sorted by some columns, cut so that each piece has one value in each of these."""
     for batch in batches:
         count = batch.num_rows
         if count == 0:
             continue
-        partitions, slots = batch.column(PARTITION), batch.column(SLOT)
-        changes = pc.or_(
-            pc.not_equal(partitions.slice(1), partitions.slice(0, count - 1)),
-            pc.not_equal(slots.slice(1), slots.slice(0, count - 1)),
-        )
+        columns = [batch.column(name) for name in names]
+        changed = [pc.not_equal(column.slice(1), column.slice(0, count - 1)) for column in columns]
+        changes = reduce(pc.or_, changed)
         starts = [0, *(index + 1 for index in pc.indices_nonzero(changes).to_pylist()), count]
         for start, end in pairwise(starts):
-            place = (partitions[start].as_py(), slots[start].as_py())
-            yield place, batch.slice(start, end - start)
+            yield tuple(column[start].as_py() for column in columns), batch.slice(start, end - start)

@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::RecordBatchReader;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::context::Context;
-use hudini_table::write::{self, GroupProfile, Locator, LookupTask, NewSlots, PlacedTask, Status, Task};
+use hudini_table::write::{
+    self, GroupProfile, Locator, LookupTask, NewSlots, PlacedTask, RecordLookup, RecordedGroup, Status, Task,
+};
 use hudini_table::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -73,6 +75,15 @@ impl Action {
         released(py, || self.with(|action| Ok(action.looks_up())))
     }
 
+    #[getter]
+    fn combines_partitions(&self, py: Python<'_>) -> PyResult<bool> {
+        released(py, || self.with(|action| action.combines_partitions()))
+    }
+
+    fn refuse_scattered(&self, py: Python<'_>, key: String) -> PyResult<()> {
+        released(py, || Err(write::scattered(&key).at_instant(&self.instant)))
+    }
+
     fn done_before<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let done = released(py, || self.with(|action| action.done_before()))?;
         done.map(|done| values::commit_result(py, &done)).transpose()
@@ -86,6 +97,20 @@ impl Action {
         })?;
         let with_bytes = |(partition, slot, task): (String, i32, Vec<u8>)| (partition, slot, PyBytes::new(py, &task));
         Ok(rounds.into_iter().map(|round| round.into_iter().map(with_bytes).collect()).collect())
+    }
+
+    fn record_lookup<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Bound<'py, PyBytes>)>> {
+        let lookup = released(py, || {
+            let lookup = self.with(|action| action.record_lookup())?;
+            lookup.map(|lookup| Ok((lookup.groups(), lookup.to_bytes()?))).transpose()
+        })?;
+        Ok(lookup.map(|(groups, bytes)| (groups, PyBytes::new(py, &bytes))))
+    }
+
+    fn recorded_slots(&self, py: Python<'_>, groups: Vec<(String, String, String)>) -> PyResult<Vec<i32>> {
+        let group = |(partition, file_id, key)| RecordedGroup { partition, file_id, key };
+        let groups: Vec<_> = groups.into_iter().map(group).collect();
+        released(py, || self.with(|action| action.recorded_slots(&groups)))
     }
 
     fn new_slots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -142,6 +167,30 @@ pub(crate) fn look_up(py: Python<'_>, task: Vec<u8>, data: &Bound<'_, PyAny>) ->
     released(py, move || {
         let found = LookupTask::from_bytes(&task)?.run(values::rows(reader))?;
         Ok(Stream::new(LookupTask::output_schema(), found))
+    })
+}
+
+#[pyfunction]
+pub(crate) fn group_keys(py: Python<'_>, lookup: Vec<u8>, data: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    let reader = rows_of(data)?;
+    released(py, move || {
+        let lookup = RecordLookup::from_bytes(&lookup)?;
+        let grouped = values::rows(reader).map(move |batch| lookup.group(&batch?));
+        Ok(Stream::new(RecordLookup::grouped_schema(), grouped))
+    })
+}
+
+#[pyfunction]
+pub(crate) fn look_up_records(
+    py: Python<'_>,
+    lookup: Vec<u8>,
+    group: i32,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<Stream> {
+    let reader = rows_of(data)?;
+    released(py, move || {
+        let found = RecordLookup::from_bytes(&lookup)?.run(group, values::rows(reader))?;
+        Ok(Stream::new(RecordLookup::output_schema(), found))
     })
 }
 

@@ -7,10 +7,12 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use hudini_table::bytes_form::BytesForm;
-use hudini_table::options::{IndexType, TableType};
+use hudini_table::options::{IndexType, Options, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::service::{CompactRequest, CompactionStatus, CompactionTask, Round};
-use hudini_table::write::{GroupProfile, Locator, LookupTask, NEW_KEYS, NewSlots, Staged, Staging, Status, Task};
+use hudini_table::write::{
+    GroupProfile, Locator, LookupTask, NEW_KEYS, NewSlots, RecordLookup, Staged, Staging, Status, Task,
+};
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
 
@@ -28,6 +30,7 @@ const SPLITS: [&str; 2] =
     [include_str!("data/byte_forms/split.txt"), include_str!("data/byte_forms/split_changes.txt")];
 
 const LOOKUP: &str = include_str!("data/byte_forms/lookup.txt");
+const RECORD_LOOKUP: &str = include_str!("data/byte_forms/record_lookup.txt");
 const NEW_SLOTS: &str = include_str!("data/byte_forms/new_slots.txt");
 
 const STAGING: &str = include_str!("data/byte_forms/staging.txt");
@@ -119,6 +122,11 @@ fn lookups_stand() {
 }
 
 #[test]
+fn lookups_in_the_record_index_stand() {
+    stands::<RecordLookup>(RECORD_LOOKUP, &record_lookup());
+}
+
+#[test]
 fn plans_for_new_keys_stand() {
     stands::<NewSlots>(NEW_SLOTS, &new_slots());
 }
@@ -135,6 +143,19 @@ fn lookup() -> Vec<u8> {
     writer.step(0).unwrap();
     let rounds = writer.action.as_mut().unwrap().lookup_rounds(["A"].into_iter()).unwrap();
     rounds[0][0].to_bytes().unwrap()
+}
+
+/// Of a table with one key.
+fn record_lookup() -> Vec<u8> {
+    let spec = Spec { index: IndexType::Simple, ..Spec::new(TableType::MergeOnRead) };
+    let world = World::keeping_metadata(Place::Memory);
+    let mut table = spec.create(&world);
+    table.options = Options::parse([("hoodie.index.type".to_owned(), "RECORD_INDEX".to_owned())]).unwrap();
+    spec.upsert(&table, &[row("a1", "A", 1, "v")]).unwrap();
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 3, "new")]);
+    writer.step(0).unwrap();
+    let lookup = writer.action.as_ref().unwrap().record_lookup().unwrap();
+    lookup.unwrap().to_bytes().unwrap()
 }
 
 fn new_slots() -> Vec<u8> {
@@ -204,6 +225,7 @@ fn bless() {
         ("compaction_task", &made.compaction_task),
         ("compaction_status", &made.compaction_status),
         ("lookup", &lookup()),
+        ("record_lookup", &record_lookup()),
         ("new_slots", &new_slots()),
         ("staging", &staging),
         ("staged", &staged),
@@ -226,15 +248,16 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::compaction_task(COMPACTION_TASK, read::<CompactionTask>)]
 #[case::compaction_status(COMPACTION_STATUS, read::<CompactionStatus>)]
 #[case::lookup(LOOKUP, read::<LookupTask>)]
+#[case::record_lookup(RECORD_LOOKUP, read::<RecordLookup>)]
 #[case::new_slots(NEW_SLOTS, read::<NewSlots>)]
 #[case::staging(STAGING, read::<Staging>)]
 #[case::staged(STAGED, read::<Staged>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("07", "08", 1);
+    let newer = golden.replacen("08", "09", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 8") && error.hint().unwrap().contains("workers"), "{error}");
-    let writes = [LOCATOR, TASKS[0], STATUSES[0], LOOKUP, NEW_SLOTS, STAGING, STAGED];
+    assert!(error.message().contains("version 9") && error.hint().unwrap().contains("workers"), "{error}");
+    let writes = [LOCATOR, TASKS[0], STATUSES[0], LOOKUP, RECORD_LOOKUP, NEW_SLOTS, STAGING, STAGED];
     let forms = [&writes[..], &[SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS]].concat();
     let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), forms.len(), "each kind has its own letter");

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::options::{IndexType, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::write::{
-    self, Action, CommitResult, GroupProfile, KEY_COLUMN, LookupTask, NEW_KEYS, NewSlots, PARTITION_COLUMN,
-    SLOT_COLUMN, Status, WriteRequest,
+    self, Action, CommitResult, FILE_COLUMN, GROUP_COLUMN, GroupProfile, KEY_COLUMN, LookupTask, NEW_KEYS, NewSlots,
+    PARTITION_COLUMN, RecordLookup, RecordedGroup, SLOT_COLUMN, Status, WriteRequest,
 };
-use hudini_table::{Result, Table};
+use hudini_table::{Error, ErrorKind, Result, Table};
 use rstest::rstest;
 
 use support::{Place, Row, Spec, World, row};
@@ -80,6 +80,53 @@ impl Elsewhere<'_> {
     }
 
     fn look_up(&mut self, rows: &[Located]) -> Result<Vec<Located>> {
+        match self.action.record_lookup()? {
+            Some(lookup) => self.look_up_records(&RecordLookup::from_bytes(&lookup.to_bytes()?)?, rows),
+            None => self.look_up_in_files(rows),
+        }
+    }
+
+    fn look_up_records(&mut self, lookup: &RecordLookup, rows: &[Located]) -> Result<Vec<Located>> {
+        let mut partitions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for row in rows {
+            partitions.entry(&row.key).or_default().insert(&row.partition);
+        }
+        let mut groups: BTreeMap<i32, Vec<RecordBatch>> = BTreeMap::new();
+        for (key, partitions) in partitions {
+            let key: ArrayRef = Arc::new(StringArray::from_iter_values([key]));
+            let scattered: ArrayRef = Arc::new(BooleanArray::from(vec![partitions.len() > 1]));
+            let asked = lookup.group(&RecordBatch::try_new(RecordLookup::input_schema(), vec![key, scattered])?)?;
+            assert_eq!(asked.schema(), RecordLookup::grouped_schema());
+            groups.entry(asked[GROUP_COLUMN].as_primitive::<Int32Type>().value(0)).or_default().push(asked);
+        }
+        assert!(groups.keys().all(|group| (0..lookup.groups() as i32).contains(group)));
+        let mut found = Vec::new();
+        for (group, asked) in groups {
+            for batch in lookup.run_on(&self.table.storage, group, self.at_once, asked.into_iter().map(Ok)) {
+                let batch = batch?;
+                assert_eq!(batch.schema(), RecordLookup::output_schema());
+                let text = |name: &str, at: usize| batch[name].as_string::<i32>().value(at).to_owned();
+                found.extend((0..batch.num_rows()).map(|at| RecordedGroup {
+                    partition: text(PARTITION_COLUMN, at),
+                    file_id: text(FILE_COLUMN, at),
+                    key: text(KEY_COLUMN, at),
+                }));
+            }
+        }
+        let slots = self.action.recorded_slots(&found)?;
+        let mut homes: BTreeMap<String, Vec<(String, i32)>> = BTreeMap::new();
+        for (group, slot) in found.into_iter().zip(slots) {
+            homes.entry(group.key).or_default().push((group.partition, slot));
+        }
+        let located = rows.iter().flat_map(|row| {
+            let new = || vec![(row.partition.clone(), NEW_KEYS)];
+            let homes = homes.get(&row.key).cloned().unwrap_or_else(new);
+            homes.into_iter().map(|(partition, slot)| Located { partition, slot, ..row.clone() })
+        });
+        Ok(located.collect())
+    }
+
+    fn look_up_in_files(&mut self, rows: &[Located]) -> Result<Vec<Located>> {
         let mut left: BTreeSet<(String, String)> =
             rows.iter().map(|row| (row.partition.clone(), row.key.clone())).collect();
         let partitions: BTreeSet<String> = left.iter().map(|(partition, _)| partition.clone()).collect();
@@ -184,9 +231,20 @@ fn rows_that_another_engine_moves_end_where_threads_would_have_put_them(
 ) {
     let spec = Spec { index, ..Spec::new(table_type) };
     let (here, there) = (World::new(Place::Memory), World::new(Place::Memory));
-    spec.create(&here);
-    spec.create(&there);
-    for (operation, rows) in scenes() {
+    play(&spec, (&here, &there), at_once, scenes(), &request);
+}
+
+/// Plays scenes with threads here, and with other workers there.
+fn play(
+    spec: &Spec,
+    (here, there): (&World, &World),
+    at_once: usize,
+    scenes: Vec<(Operation, Vec<Row>)>,
+    request: &dyn Fn(Operation) -> WriteRequest,
+) {
+    spec.create(here);
+    spec.create(there);
+    for (operation, rows) in scenes {
         let batches = [spec.batch(&rows[..rows.len() / 2]), spec.batch(&rows[rows.len() / 2..])];
         let table = here.table();
         let expected =
@@ -199,6 +257,110 @@ fn rows_that_another_engine_moves_end_where_threads_would_have_put_them(
         assert_eq!(state(&remote), state(&table), "{operation}");
     }
     there.assert_tidy();
+}
+
+fn by_records(operation: Operation) -> WriteRequest {
+    // Its metadata table is compacted now and then, so that keys are in base files too.
+    let asked_for = [("hoodie.index.type", "RECORD_INDEX"), ("hoodie.metadata.compact.max.delta.commits", "4")];
+    let asked_for = Options::parse(asked_for.map(|(k, v)| (k.to_owned(), v.to_owned()))).unwrap();
+    let request = request(operation);
+    WriteRequest { options: request.options.clone().with(&asked_for), ..request }
+}
+
+/// Operation by operation: rows that name another partition than that of their key, or several.
+fn scattered_scenes() -> Vec<(Operation, Vec<Row>)> {
+    let rows = |numbers: std::ops::Range<i64>, ts: i64, shift: i64| -> Vec<Row> {
+        let city = |n: i64| ["A", "B", "C"][((n + shift) % 3) as usize];
+        numbers.map(|n| row(&format!("k{n}"), city(n), ts, &format!("v{ts}-{n}"))).collect()
+    };
+    vec![
+        (Operation::Upsert, rows(0..300, 1, 0)),
+        (Operation::Upsert, rows(150..450, 2, 1)),
+        (Operation::Insert, rows(450..470, 3, 0)),
+        (Operation::Upsert, [rows(430..470, 5, 0), rows(470..480, 5, 2), rows(430..470, 6, 2)].concat()),
+        (Operation::Delete, rows(445..500, 0, 2)),
+        (Operation::Delete, [rows(900..950, 0, 0), rows(900..950, 0, 1)].concat()),
+        (Operation::Upsert, rows(0..30, 1, 0)),
+        (Operation::BulkInsert, rows(700..720, 6, 0)),
+        (Operation::InsertOverwrite, vec![row("over", "A", 8, "v")]),
+        (Operation::Upsert, rows(100..200, 9, 2)),
+        (Operation::OverwriteTable, rows(0..50, 9, 0)),
+        (Operation::Upsert, rows(40..60, 10, 1)),
+    ]
+}
+
+#[rstest]
+fn rows_go_where_the_record_index_has_their_keys_whoever_moves_them(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(true, false)] partitioned: bool,
+    #[values(1, 1000)] at_once: usize,
+) {
+    let spec = Spec { index: IndexType::Simple, partitioned, ..Spec::new(table_type) };
+    let (here, there) = (World::keeping_metadata(Place::Memory), World::keeping_metadata(Place::Memory));
+    play(&spec, (&here, &there), at_once, scattered_scenes(), &by_records);
+    there.assert_sound();
+}
+
+/// An upsert of rows into a table whose keys `first` are in the record index, on threads and on other workers.
+fn refusals(first: &[Row], rows: &[Row], spoil: fn(&World)) -> [Error; 2] {
+    let spec = Spec { index: IndexType::Simple, ..Spec::cow() };
+    let world = World::keeping_metadata(Place::Memory);
+    let table = spec.create(&world);
+    write::write(&table, &spec.schema(), [Ok(spec.batch(first))].into_iter(), &by_records(Operation::Upsert)).unwrap();
+    spoil(&world);
+    let before = world.files();
+    let (batch, request) = (spec.batch(rows), by_records(Operation::Upsert));
+    let here = write::write(&world.table(), &spec.schema(), [Ok(batch.clone())].into_iter(), &request).unwrap_err();
+    let table = world.table();
+    let mut action = Action::begin(&table, &spec.schema(), request).unwrap();
+    let mut elsewhere = Elsewhere { table: &table, action, at_once: 1000 };
+    let rows = elsewhere.locate(&[batch]);
+    let there = elsewhere.look_up(&rows).unwrap_err();
+    action = elsewhere.action;
+    action.abort().unwrap();
+    assert!(world.files() == before, "something was left behind");
+    [here, there]
+}
+
+#[test]
+fn a_new_key_of_several_partitions_is_refused() {
+    let known = row("known", "A", 1, "v");
+    let rows = [row("known", "B", 2, "v"), row("new", "A", 1, "v"), row("new", "B", 2, "v"), known.clone()];
+    for error in refusals(&[known], &rows, |_| ()) {
+        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+        assert!(error.message().contains("'new'"), "{error}");
+    }
+}
+
+#[test]
+fn rows_of_several_partitions_that_are_to_be_one_are_refused() {
+    let spec = Spec { index: IndexType::Simple, ..Spec::cow() };
+    let world = World::keeping_metadata(Place::Memory);
+    let table = spec.create(&world);
+    let write = |combine: &str| {
+        let combine = Options::parse([("hoodie.combine.before.insert".to_owned(), combine.to_owned())]).unwrap();
+        let request = by_records(Operation::OverwriteTable);
+        let request = WriteRequest { options: combine.with(&request.options), ..request };
+        let rows = [row("a", "A", 1, "v"), row("b", "A", 1, "v"), row("a", "B", 2, "v")];
+        write::write(&table, &spec.schema(), [Ok(spec.batch(&rows))].into_iter(), &request)
+    };
+    let error = write("true").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+    assert!(error.message().contains("'a'"), "{error}");
+    assert_eq!(write("false").unwrap().inserted, 3, "added as they are");
+}
+
+#[test]
+fn a_key_in_a_file_group_that_is_not_there_is_an_error() {
+    let lose = |world: &World| {
+        let base = world.names_below("A/").into_iter().find(|name| name.ends_with(".parquet")).unwrap();
+        world.store.delete(&base).unwrap();
+    };
+    let rows = [row("a", "B", 2, "v")];
+    for error in refusals(&[row("a", "A", 1, "v"), row("b", "B", 1, "v")], &rows, lose) {
+        assert_eq!(error.kind(), ErrorKind::CorruptFile);
+        assert!(error.message().contains("'a'") && error.message().contains("partition 'A'"), "{error}");
+    }
 }
 
 #[test]

@@ -122,11 +122,9 @@ impl MetadataTable {
         within: Option<&str>,
     ) -> Result<BTreeMap<String, Vec<RecordIndexEntry>>> {
         let partition = Partition::RecordIndex;
+        let path = format!("{}/{partition}", self.storage.root());
         let found = self.get(self.there(&partition)?, keys, within)?;
-        let entry = |record: MetadataRecord| match record.payload {
-            Payload::RecordIndex(entry) => Ok(entry),
-            _ => Err(self.misfiled(&partition, &record)),
-        };
+        let entry = |record| record_entry(record).map(|(_, entry)| entry).map_err(|e| e.at_path(&path));
         let entries = |(key, records): (String, Vec<MetadataRecord>)| {
             Ok((key, records.into_iter().map(entry).collect::<Result<_>>()?))
         };
@@ -137,16 +135,7 @@ impl MetadataTable {
     pub fn all_record_locations(&self) -> Result<impl Iterator<Item = Result<(String, RecordIndexEntry)>> + use<>> {
         let partition = Partition::RecordIndex;
         let path = format!("{}/{partition}", self.storage.root());
-        Ok(self.all(self.there(&partition)?)?.map(move |record| {
-            let MetadataRecord { key, payload, .. } = record?;
-            match payload {
-                Payload::RecordIndex(entry) => Ok((key, entry)),
-                other => {
-                    let message = format!("a record of type {} in {}", other.number(), Partition::RecordIndex);
-                    Err(Error::corrupt(message).at_path(&path))
-                }
-            }
-        }))
+        Ok(self.all(self.there(&partition)?)?.map(move |record| record_entry(record?).map_err(|e| e.at_path(&path))))
     }
 
     /// Whether the record index has groups for each partition of the table, and so a key once in each.
@@ -184,7 +173,7 @@ impl MetadataTable {
         Ok(self.all(self.there(&partition)?)?.map(move |record| record.and_then(&entry)))
     }
 
-    fn there<'p>(&self, partition: &'p Partition) -> Result<&'p Partition> {
+    pub(super) fn there<'p>(&self, partition: &'p Partition) -> Result<&'p Partition> {
         if self.has(partition) {
             return Ok(partition);
         }
@@ -196,5 +185,17 @@ impl MetadataTable {
         let number = record.payload.number();
         let message = format!("the record '{}' of type {number} in {partition}", record.key.escape_debug());
         Error::corrupt(message).at_path(format!("{}/{partition}", self.storage.root()))
+    }
+}
+
+/// A record of the record index: a key, and where its row is.
+pub(super) fn record_entry(record: MetadataRecord) -> Result<(String, RecordIndexEntry)> {
+    match record.payload {
+        Payload::RecordIndex(entry) => Ok((record.key, entry)),
+        other => {
+            let key = record.key.escape_debug();
+            let index = Partition::RecordIndex;
+            Err(Error::corrupt(format!("the record '{key}' of type {} in {index}", other.number())))
+        }
     }
 }

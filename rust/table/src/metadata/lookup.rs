@@ -153,11 +153,20 @@ impl Groups {
         self.slices.values().flatten()
     }
 
+    /// Those that are kept for the whole table, by number.
+    pub(super) fn of_whole_table(mut self) -> Result<Vec<FileSlice>> {
+        self.slices.remove(&None).ok_or_else(|| self.by_partition("look-ups"))
+    }
+
+    fn by_partition(&self, what: &str) -> Error {
+        Error::unsupported(format!("{what} of {} by partition", self.partition))
+    }
+
     /// Which group holds a key, of those that are kept for the whole table.
     pub(super) fn number_of_key(&self, key: &str) -> Result<u32> {
         match self.slices.get(&None) {
             Some(slices) => self.number_of(key, slices),
-            None => Err(Error::unsupported(format!("changes of {} by partition", self.partition))),
+            None => Err(self.by_partition("changes")),
         }
     }
 

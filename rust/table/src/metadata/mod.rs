@@ -6,6 +6,7 @@
 //!     group       a file group: base HFile and logs, merged by key; look-ups touch only the blocks they need
 //! files           the partition `files` as a list of the table's files; whether it knows of every commit
 //! indexes         statistics, bloom filters, where record keys are
+//! record_groups   the record index, to be asked on other machines
 //! rows            records as Arrow rows, for people
 //! keep            it is told of every action of the table
 //! ranges          what is in the columns of a file, of which statistics are made
@@ -20,6 +21,7 @@ mod indexes;
 pub(crate) mod keep;
 mod lookup;
 pub(crate) mod ranges;
+mod record_groups;
 mod rows;
 
 use std::collections::BTreeSet;
@@ -37,6 +39,7 @@ use crate::{Error, Result};
 
 pub use files::ListedFiles;
 pub use indexes::{InPartition, OfFiles, SecondaryEntry};
+pub(crate) use record_groups::RecordGroups;
 pub use rows::{MetadataRows, rows};
 
 /// Below the table.

@@ -11,7 +11,7 @@ use hudini_format::empty::are_same;
 use super::action::Action;
 use super::locate::{Locator, Names};
 use super::place::{GroupProfile, NEW_KEYS};
-use super::recorded;
+use super::recorded::{self, Places};
 use crate::context::pool::run_all;
 use crate::index::{Index, Keys, Lookup};
 use crate::table::Table;
@@ -70,7 +70,12 @@ impl Located {
         let mut named = name(table, action, batches)?;
         let is_recorded = *action.locator().index() == Index::Records;
         let homes = match (action.looks_up(), is_recorded) {
-            (false, _) => Homes::new(),
+            (false, _) => {
+                if action.combines_partitions()? {
+                    recorded::refuse_scattered(&Places::new(), &named)?;
+                }
+                Homes::new()
+            }
             (true, false) => find(table, action, &named)?,
             (true, true) => {
                 let places = recorded::find(action, &named)?;

@@ -4,31 +4,73 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::StringArray;
+use hudini_format::metadata_record::RecordIndexEntry;
 
 use super::action::Action;
 use super::locate::Names;
 use super::located::{Homes, Named};
-use crate::Result;
+use super::place;
+use crate::{Error, Result};
 
-/// A file group, by its slot among those of its partition.
+/// What the index says of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Recorded {
+    pub(super) partition: String,
+    pub(super) file_ids: Vec<String>,
+}
+
+impl Recorded {
+    /// Of several places that it has for one key the first tells the partition.
+    pub(super) fn of(entries: &[RecordIndexEntry]) -> Option<Self> {
+        let partition = entries.first()?.partition.clone();
+        let here = entries.iter().filter(|entry| entry.partition == partition);
+        Some(Self { file_ids: here.map(|entry| entry.file_id.to_string()).collect(), partition })
+    }
+}
+
+/// Where a key is, by the slots of the file groups of its partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    pub(super) partition: String,
-    pub(super) slot: i32,
+    partition: String,
+    slots: Vec<i32>,
 }
 
 /// Of keys that are there.
-pub(super) type Places = BTreeMap<String, Vec<Place>>;
+pub(super) type Places = BTreeMap<String, Place>;
 
 pub(super) fn find(action: &mut Action, named: &[Named]) -> Result<Places> {
     let keys = named.iter().flat_map(|named| named.names.keys.iter().flatten());
     let wanted: BTreeSet<String> = keys.map(str::to_owned).collect();
-    action.recorded(wanted)
+    let places = action.recorded(wanted)?;
+    if action.operation().brings_rows() {
+        refuse_scattered(&places, named)?;
+    }
+    Ok(places)
+}
+
+/// New keys whose rows name several partitions would get a row in each.
+pub(super) fn refuse_scattered(places: &Places, named: &[Named]) -> Result<()> {
+    let mut new: BTreeMap<&str, &str> = BTreeMap::new();
+    for Named { names, .. } in named {
+        for (partition, key) in names.partitions.iter().zip(&names.keys) {
+            let (Some(partition), Some(key)) = (partition, key) else { continue };
+            if !places.contains_key(key) && *new.entry(key).or_insert(partition) != partition {
+                return Err(scattered(key));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is said of a new key whose rows name several partitions.
+pub fn scattered(key: &str) -> Error {
+    Error::unsupported(format!("rows of the new key '{key}' in several partitions, in one write by the record index"))
+        .with_hint("keep the row that is to stay: the index has one place for a key")
 }
 
 /// Moves rows to the partitions of their keys.
 pub(super) fn follow(places: &Places, names: &mut Names) {
-    let home = |key: Option<&str>| Some(places.get(key?)?.first()?.partition.as_str());
+    let home = |key: Option<&str>| Some(places.get(key?)?.partition.as_str());
     let moved = names.partitions.iter().zip(&names.keys).map(|(partition, key)| home(key).or(partition));
     names.partitions = moved.collect::<StringArray>();
 }
@@ -39,10 +81,52 @@ pub(super) fn homes<'n>(places: &Places, named: &'n [Named]) -> Result<Homes<'n>
     for Named { names, .. } in named {
         for (partition, key) in names.partitions.iter().zip(&names.keys) {
             let (Some(partition), Some(key)) = (partition, key) else { continue };
-            let Some(places) = places.get(key) else { continue };
-            let here = places.iter().filter(|place| place.partition == partition);
-            homes.entry(partition).or_default().put(key, here.map(|place| place.slot).collect())?;
+            let Some(place) = places.get(key) else { continue };
+            homes.entry(partition).or_default().put(key, place.slots.clone())?;
         }
     }
     Ok(homes)
+}
+
+/// A file group that the index names, with one of the keys that it has there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedGroup {
+    pub partition: String,
+    pub file_id: String,
+    pub key: String,
+}
+
+impl Action {
+    /// Where the record index has keys.
+    fn recorded(&mut self, keys: BTreeSet<String>) -> Result<Places> {
+        let found = self.records()?.record_locations(keys, None)?;
+        let found = found.into_iter().filter_map(|(key, entries)| Some((key, Recorded::of(&entries)?)));
+        let found: BTreeMap<String, Recorded> = found.collect();
+        let partitions: BTreeSet<&str> = found.values().map(|recorded| recorded.partition.as_str()).collect();
+        self.list(partitions.into_iter())?;
+        let place = |(key, Recorded { partition, file_ids }): (String, Recorded)| {
+            let slots =
+                file_ids.iter().map(|file_id| self.slot_of(&partition, file_id, &key)).collect::<Result<_>>()?;
+            Ok((key, Place { partition, slots }))
+        };
+        found.into_iter().map(place).collect()
+    }
+
+    /// The slots of file groups that the record index names.
+    pub fn recorded_slots(&mut self, groups: &[RecordedGroup]) -> Result<Vec<i32>> {
+        let partitions: BTreeSet<&str> = groups.iter().map(|group| group.partition.as_str()).collect();
+        self.list(partitions.into_iter())?;
+        groups.iter().map(|group| self.slot_of(&group.partition, &group.file_id, &group.key)).collect()
+    }
+
+    fn slot_of(&self, partition: &str, file_id: &str, key: &str) -> Result<i32> {
+        let slot = self.live(partition)?.binary_search_by(|slice| slice.file_id.as_str().cmp(file_id));
+        let slot = slot.map_err(|_| {
+            Error::corrupt(format!(
+                "the record index has the key '{key}' in {file_id}, which is no file group of partition '{partition}'"
+            ))
+            .with_hint("hoodie.index.type=SIMPLE finds keys without it")
+        })?;
+        place::slot_of(slot)
+    }
 }

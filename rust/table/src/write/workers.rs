@@ -192,7 +192,7 @@ impl NewSlots {
     }
 }
 
-fn text<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b StringArray> {
+pub(super) fn text<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b StringArray> {
     let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
     column.filter(|c| c.null_count() == 0).ok_or_else(|| Error::internal(format!("rows without the column {name}")))
 }

@@ -6,14 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_schema::Schema;
 use hudini_format::instant::{self, InstantFile};
-use hudini_format::metadata_record::RecordIndexEntry;
 use hudini_format::schema;
 
 use super::begin;
 use super::locate::Locator;
 use super::once::{self, Back};
 use super::place::{self, GroupProfile, PlacedTask};
-use super::recorded::{Place, Places};
 use super::replace::{self, Replaced};
 use super::request::{self, CommitResult, SchemaMode, WriteRequest};
 use super::rows::{self, Intake};
@@ -282,8 +280,19 @@ impl Action {
             logs: LogOptions::of(&self.request.options)?,
             expected_rows: rows,
             indexed: self.indexed.clone(),
-            combines: self.request.options.get_or_default(&options::COMBINE_BEFORE_INSERT)?,
+            combines: self.combines()?,
         })
+    }
+
+    /// Whether rows that are added as they are become one a key first.
+    fn combines(&self) -> Result<bool> {
+        self.request.options.get_or_default(&options::COMBINE_BEFORE_INSERT)
+    }
+
+    /// Whether rows that are added have to become one a key, of all partitions together.
+    pub fn combines_partitions(&self) -> Result<bool> {
+        let operation = self.request.operation;
+        Ok(*self.locator.index() == Index::Records && operation.adds_as_is() && self.combines()?)
     }
 
     /// What a write under the same idempotency key did that was committed between the first look and the state that this
@@ -313,29 +322,9 @@ impl Action {
         self.looks_up() && self.records.is_some()
     }
 
-    /// Where the record index has keys, and the slots of the file groups that it names there.
-    pub(super) fn recorded(&mut self, keys: BTreeSet<String>) -> Result<Places> {
-        let Some(records) = &self.records else { return Ok(Places::new()) };
-        let found = records.record_locations(keys, None)?;
-        let partitions: BTreeSet<String> = found.values().flatten().map(|entry| entry.partition.clone()).collect();
-        self.list(partitions.iter().map(String::as_str))?;
-        let place = |key: &str, entry: RecordIndexEntry| -> Result<Place> {
-            let file_id = entry.file_id.to_string();
-            let slot = self.live(&entry.partition)?.iter().position(|slice| slice.file_id == file_id);
-            let slot = slot.ok_or_else(|| {
-                Error::corrupt(format!(
-                    "the record index has the key '{key}' in {file_id}, which is no file group of partition '{}'",
-                    entry.partition
-                ))
-                .with_hint("hoodie.index.type=SIMPLE finds keys without it")
-            })?;
-            Ok(Place { partition: entry.partition, slot: place::slot_of(slot)? })
-        };
-        let places = |(key, entries): (String, Vec<RecordIndexEntry>)| {
-            let places = entries.into_iter().map(|entry| place(&key, entry)).collect::<Result<_>>()?;
-            Ok((key, places))
-        };
-        found.into_iter().map(places).collect()
+    /// The metadata table of a write that looks keys up in its record index.
+    pub(super) fn records(&self) -> Result<&MetadataTable> {
+        self.records.as_ref().ok_or_else(|| Error::internal("a write by the record index without one"))
     }
 
     /// The live file groups of a partition, by file id, in a table whose keys are not in buckets.
@@ -344,7 +333,8 @@ impl Action {
         live.ok_or_else(|| Error::internal(format!("the files of partition '{partition}' were not listed")))
     }
 
-    fn list<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<()> {
+    /// Sees to it that the files of these partitions are known.
+    pub(super) fn list<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<()> {
         for partition in partitions {
             if !self.live.contains_key(partition) {
                 let slices = view::newest_slices(self.storage(), &self.config, &self.snapshot, partition)?;
@@ -361,9 +351,7 @@ impl Action {
             Index::Files { by_bloom } => by_bloom,
             Index::Buckets(_) => return Ok(Vec::new()),
             Index::Records => {
-                return Err(Error::unsupported("distributed writes by the record index").with_hint(
-                    "hoodie.index.type=SIMPLE finds keys by the files; or write on this machine: hudini.open(path)",
-                ));
+                return Err(Error::internal("the files hold no keys that the record index does not have"));
             }
         };
         let memory = self.request.options.get_or_default(&options::MERGE_MEMORY)?;
