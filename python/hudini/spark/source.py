@@ -99,6 +99,8 @@ class DefaultSource(DataSource):
         # A range of time is a call of its own; the table knows the other kinds.
         asked = {rest[name].strip().lower() for name in (QUERY_TYPE, OLD_QUERY_TYPE) if name in rest}
         if asked == {"incremental"}:
+            if AS_OF in rest:
+                raise InvalidOption(f"an incremental read takes no {AS_OF}", hint=f"{END} ends its range")
             rest = {name: value for name, value in rest.items() if name not in (QUERY_TYPE, OLD_QUERY_TYPE)}
             return _incremental(path, rest)
         columns = json.loads(rest.pop(COLUMNS, "null"))

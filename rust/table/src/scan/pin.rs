@@ -116,7 +116,9 @@ pub(super) fn pin(
     }
     if let Some(Window { start, end }) = &request.window {
         if as_of.is_some() || mode != QueryType::Snapshot {
-            return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
+            let (as_of, query) = (options::AS_OF.key(), options::QUERY_TYPE.key());
+            return Err(Error::option("a range of time is read neither as of an instant nor without the logs")
+                .with_hint(format!("the end of the range is its state; leave out as_of, mode, {as_of} and {query}")));
         }
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
         let window = Window { start: start?, end: end? };
