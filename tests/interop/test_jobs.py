@@ -1,4 +1,4 @@
-"""A job of Apache Hudi goes over to hudini by the name of its format: with a new table, and in the midst of an old one."""
+"""A job of Apache Hudi goes over to hudini by the name of its format, with a new table and amid an old one."""
 
 from __future__ import annotations
 
