@@ -114,7 +114,7 @@ class Table:
         as_of: str | None,
         window: tuple[str | None, str | None] | None,
         changes: str | None,
-        mode: str,
+        mode: str | None,
         meta: bool,
         limit: int | None,
         batch_size: int | None,
@@ -122,7 +122,7 @@ class Table:
     ) -> Scan:
         """A question to the state of now or of `as_of`, or to what was written in a `window`: after the first time, up
         to the second; with `changes`, `"struct"` or `"json"`, to what happened to rows there; `filter` is a condition
-        in SQL; `mode` is `"snapshot"` or `"read_optimized"`."""
+        in SQL; `mode` is `"snapshot"` or `"read_optimized"`. Of `as_of` and `mode` the table's options may tell."""
 
     def write(
         self,

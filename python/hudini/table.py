@@ -273,7 +273,7 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: str | Sequence[Any] | None = None,
         as_of: Any = None,
-        mode: Literal["snapshot", "read_optimized"] = "snapshot",
+        mode: Literal["snapshot", "read_optimized"] | None = None,
         meta: bool = True,
         limit: int | None = None,
         batch_size: int | None = None,
@@ -287,8 +287,9 @@ class Table:
                 `(column, op, value)` that all must hold (a list of such lists: one of them must). Any column may
                 stand in it. Partitions, files and row groups in which nothing can match are not read.
             as_of: an instant (`20261121084838673` or shorter), an ISO time, a datetime, a `CommitResult`, or a row of
-                `history()`.
-            mode: `"read_optimized"` leaves out what is not yet compacted in a merge-on-read table.
+                `history()`. Without it, the option `as.of.instant` says it.
+            mode: `"read_optimized"` leaves out what is not yet compacted in a merge-on-read table. Without it, the
+                option `hoodie.datasource.query.type` says it; by default nothing is left out.
             meta: with the five `_hoodie_` columns, which come first; `columns` names them like others.
             limit: at most so many rows.
             batch_size: rows in a record batch, at most.
@@ -328,7 +329,7 @@ class Table:
         """
         names = None if columns is None else name_list(columns, "columns")
         where, window = filter_text(filter), _window(start, end)
-        core = self._core.scan(names, where, None, window, None, "snapshot", True, None, None, None)
+        core = self._core.scan(names, where, None, window, None, None, True, None, None, None)
         return Scan(core, self.path)
 
     def changes(self, start: Any = None, end: Any = None, images: Literal["struct", "json"] = "struct") -> Scan:
@@ -348,7 +349,7 @@ class Table:
 
         >>> table.changes(start=last).to_arrow()
         """
-        core = self._core.scan(None, None, None, _window(start, end), images, "snapshot", True, None, None, None)
+        core = self._core.scan(None, None, None, _window(start, end), images, None, True, None, None, None)
         return Scan(core, self.path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

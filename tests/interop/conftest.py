@@ -17,6 +17,7 @@ MANY_CASES = {
     "test_compaction.py",
     "test_expression_indexes.py",
     "test_indexes.py",
+    "test_jobs.py",
     "test_metadata_table.py",
     "test_roundtrip.py",
 }

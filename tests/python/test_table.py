@@ -141,6 +141,38 @@ def test_reading_the_past(table: hudini.Table) -> None:
         assert rows(scan) == [trip("a", 1)]
 
 
+@pytest.mark.parametrize("key", ["as.of.instant", "as_of"])
+def test_the_options_of_a_table_that_was_opened_hold_for_its_reads(tmp_path: Path, key: str) -> None:
+    table = hudini.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts", table_type="mor", options=OPTIONS)
+    first = table.upsert([trip("a", 1)])
+    second = table.upsert([trip("a", 2)])
+    then = hudini.open(table.path, options={key: first.instant})
+    assert rows(then) == [trip("a", 1)]
+    assert rows(then.read(as_of=second)) == [trip("a", 2)]
+    with pytest.raises(hudini.InvalidOption, match=r"as_of, mode, as\.of\.instant"):
+        then.incremental()
+    for kind in ("hoodie.datasource.query.type", "hoodie.datasource.view.type"):
+        optimized = hudini.open(table.path, options={kind: "read_optimized"})
+        assert rows(optimized) == rows(table.read(mode="read_optimized"))
+        assert rows(optimized) != rows(table)
+        assert rows(optimized.read(mode="snapshot")) == rows(table)
+
+
+def test_a_key_generator_that_names_single_keys(tmp_path: Path) -> None:
+    keyed = {"record_key": "id", "ordering": "ts", "partition_by": "city", "key_generator": "COMPLEX"}
+    table = hudini.create(tmp_path / "t", SCHEMA, **keyed, options={"hoodie.database.name": "lake"})
+    table.upsert([trip("a", 1), trip("b", 1)])
+    table.upsert([trip("a", 2)])
+    table.delete([{"id": "b", "city": trip("b", 1)["city"]}])
+    assert table.read(columns=["_hoodie_record_key", "ts"]).to_arrow().to_pylist() == [
+        {"_hoodie_record_key": "id:a", "ts": 2}
+    ]
+    assert table.properties["hoodie.database.name"] == "lake"
+    assert table.verify(deep=True).ok
+    with pytest.raises(hudini.InvalidOption, match="COMPLEX does not fit"):
+        hudini.create(tmp_path / "old", SCHEMA, **keyed, table_version=8)
+
+
 def test_columns_meta_and_limit(table: hudini.Table) -> None:
     table.upsert([trip("a", 1), trip("b", 1), trip("c", 1, city="ny")])
     assert table.read(columns=["fare", "id"]).to_arrow().column_names == ["fare", "id"]

@@ -80,7 +80,9 @@ def test_time_travel(spark: SparkSession, table: hudini.Table) -> None:
     first = table.history()[-1]["instant"]
     frame = load(spark, table, **{"AS.OF.instant": first})
     assert frame.count() == 200
+    assert load(spark, table, as_of=first).count() == 200
     assert hs.read(spark, table.path, as_of=first).count() == 200
+    assert hs.read(spark, table.path, options={"as.of.instant": first}).count() == 200
 
 
 def test_incremental(spark: SparkSession, table: hudini.Table) -> None:
@@ -117,6 +119,9 @@ def test_read_optimized(spark: SparkSession, table: hudini.Table) -> None:
     expected = table.read(mode="read_optimized").to_arrow()
     assert difference(in_utc(arrow(frame)), expected) is None
     assert difference(in_utc(arrow(hs.read(spark, table.path, mode="read_optimized"))), expected) is None
+    old = {"hoodie.datasource.view.type": "read_optimized"}
+    assert difference(in_utc(arrow(load(spark, table, **old))), expected) is None
+    assert difference(in_utc(arrow(hs.read(spark, table.path, options=old))), expected) is None
 
 
 def test_the_helper_reads_only_the_columns_asked_for(spark: SparkSession, table: hudini.Table) -> None:

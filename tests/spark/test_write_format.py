@@ -156,13 +156,35 @@ def test_an_overwrite_replaces_all_rows_and_keeps_the_history(
     assert is_whole(path)
 
 
-def test_in_the_mode_overwrite_partitions_are_replaced_if_that_is_the_operation(
+def test_partitions_are_replaced_in_the_mode_append_and_all_of_the_table_in_the_mode_overwrite(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path, job = tmp_path / "t", JOB | {"hoodie.datasource.write.partitionpath.field": "city"}
     save(few(spark, "abC"), path, job)
-    save(few(spark, "d"), path, job, mode="overwrite", **{OPERATION: "insert_overwrite"})
+    save(few(spark, "d"), path, job, **{OPERATION: "insert_overwrite"})
     assert pairs(path) == [("c", 1), ("d", 1)]
+    save(few(spark, "e"), path, job, mode="overwrite", **{OPERATION: "insert_overwrite"})
+    assert pairs(path) == [("e", 1)]
+
+
+def test_partitions_are_deleted_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    path, job = tmp_path / "t", JOB | {"hoodie.datasource.write.partitionpath.field": "city"}
+    save(few(spark, "abC"), path, job)
+    [gone] = {row["city"] for row in few(spark, "a").collect()}
+    named = {OPERATION: "delete_partition", "hoodie.datasource.write.partitions.to.delete": gone}
+    save(few(spark, "C"), path, job, **named)
+    assert pairs(path) == [("c", 1)]
+    with pytest.raises(Exception, match="HUDINI-101"):
+        save(few(spark, "C"), tmp_path / "nothing", job, **named)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_verb_does_nothing_else_than_the_operation_of_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    hs.upsert(few(spark, "ab"), str(path), JOB | {OPERATION: "upsert"})
+    with pytest.raises(hudini.InvalidOption, match="delete, and this is upsert"):
+        hs.upsert(few(spark, "a"), str(path), JOB | {OPERATION: "delete"})
+    assert (pairs(path), len(done(path))) == ([("a", 1), ("b", 1)], 1)
 
 
 def test_no_rows_are_no_commit(spark: SparkSession, tmp_path: Path) -> None:
@@ -223,6 +245,14 @@ def test_two_jobs_at_once(spark: SparkSession, tmp_path: Path) -> None:
         ({"hoodie.bogus.key": "1"}, "append", "hoodie.bogus.key"),
         ({OPERATION: "delete_partition"}, "append", "HUDINI-201"),
         ({OPERATION: "delete"}, "overwrite", "HUDINI-402"),
+        ({OPERATION: "delete_partition"}, "overwrite", "HUDINI-402"),
+        ({"hoodie.table.name": "another"}, "append", "hoodie.table.name is 'another'"),
+        ({"hoodie.datasource.write.hive_style_partitioning": "true"}, "append", "hive_style_partitioning is 'true'"),
+        (
+            {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"},
+            "append",
+            "payload.class is 'COMMIT_TIME_ORDERING'",
+        ),
         ({"hoodie.datasource.write.recordkey.field": "city"}, "append", "recordkey.field is 'city'"),
         ({"hoodie.datasource.write.recordkey.field": "city"}, "overwrite", "recordkey.field is 'city'"),
         ({"hoodie.bucket.index.num.buckets": "9"}, "append", "HUDINI-402"),

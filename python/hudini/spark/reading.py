@@ -37,7 +37,7 @@ def read(
     columns: Sequence[str] | None = None,
     filter: str | Sequence[Any] | None = None,
     as_of: Any = None,
-    mode: str = "snapshot",
+    mode: str | None = None,
     meta: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
@@ -47,7 +47,9 @@ def read(
     one, Spark's own Parquet reader takes the file slices that have no log and whose files hold plain columns; then it
     prunes columns and pushes filters down as for any Parquet file, and columns may be null as far as it knows.
     """
-    given = options_text(options) | {QUERY_TYPE: mode, META: "true" if meta else "false"}
+    given = options_text(options) | {META: "true" if meta else "false"}
+    if mode is not None:
+        given[QUERY_TYPE] = mode
     if columns is not None:
         given[COLUMNS] = json.dumps(name_list(columns, "columns"))
     where = filter_text(filter)

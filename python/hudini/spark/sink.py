@@ -58,7 +58,7 @@ class StagingWriter(DataSourceArrowWriter):
         operation, told = _core.asked(None if table is None else table._core, options, overwrites)
         if table is None:
             # There is nothing to delete from.
-            make = operation != "delete"
+            make = operation not in ("delete", "delete_partition")
             table = hudini.create(path, columns, options=told, exist_ok=True) if make else hudini.open(path)
         core = table._core
         core.check_write(operation, columns, told, SCHEMA_MODE)

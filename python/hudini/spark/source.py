@@ -27,6 +27,7 @@ PATH = "path"
 PROVIDER = "provider"
 AS_OF = "as.of.instant"
 QUERY_TYPE = "hoodie.datasource.query.type"
+OLD_QUERY_TYPE = "hoodie.datasource.view.type"
 BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 INCREMENTAL_FORMAT = "hoodie.datasource.query.incremental.format"
@@ -95,19 +96,17 @@ class DefaultSource(DataSource):
     def scan(self) -> hudini.Scan:
         """The scan that the options ask for, pinned now."""
         path, rest = self._located('spark.read.format("hudini").load(path)')
-        as_of = rest.pop(AS_OF, None)
-        query_type = rest.pop(QUERY_TYPE, "snapshot").lower()
-        if query_type == "incremental":
-            if as_of is not None:
+        # A range of time is a call of its own; the table knows the other kinds.
+        asked = {rest[name].strip().lower() for name in (QUERY_TYPE, OLD_QUERY_TYPE) if name in rest}
+        if asked == {"incremental"}:
+            if AS_OF in rest:
                 raise InvalidOption(f"an incremental read takes no {AS_OF}", hint=f"{END} ends its range")
+            rest = {name: value for name, value in rest.items() if name not in (QUERY_TYPE, OLD_QUERY_TYPE)}
             return _incremental(path, rest)
-        if query_type not in ("snapshot", "read_optimized"):
-            raise UnsupportedFeature(f"{QUERY_TYPE}={query_type} is not supported by this version of hudini")
         columns = json.loads(rest.pop(COLUMNS, "null"))
         where = rest.pop(FILTER, None)
         meta = rest.pop(META, "true") == "true"
-        mode: Any = query_type
-        return hudini.open(path, options=rest).read(columns=columns, filter=where, as_of=as_of, mode=mode, meta=meta)
+        return hudini.open(path, options=rest).read(columns=columns, filter=where, meta=meta)
 
     def _located(self, example: str) -> tuple[str, dict[str, str]]:
         """The path, and the other options."""

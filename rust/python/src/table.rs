@@ -7,7 +7,7 @@ use hudini_table::config::Wishes;
 use hudini_table::context::Context;
 use hudini_table::inspect;
 use hudini_table::metadata;
-use hudini_table::options::{QueryType, TableType};
+use hudini_table::options::TableType;
 use hudini_table::scan::{self, Images, ScanRequest, Window};
 use hudini_table::service;
 use hudini_table::verify::verify;
@@ -214,14 +214,14 @@ impl Table {
         as_of: Option<String>,
         window: Option<(Option<String>, Option<String>)>,
         changes: Option<String>,
-        mode: String,
+        mode: Option<String>,
         meta: bool,
         limit: Option<usize>,
         batch_size: Option<usize>,
         memory_limit: Option<u64>,
     ) -> PyResult<Scan> {
         released(py, || {
-            let mode: QueryType = options::QUERY_TYPE.read(&mode)?;
+            let mode = mode.map(|word| options::QUERY_TYPE.read(&word)).transpose()?;
             let window = window.map(|(start, end)| Window { start, end });
             let changes = changes.map(|images| Images::parse(&images)).transpose()?;
             let request =

@@ -196,7 +196,7 @@ fn changes_are_of_a_range() {
     let table = spec.create(&world);
     let no_range = ScanRequest { window: None, ..request(None, None) };
     let as_of = ScanRequest { as_of: Some("2026-11-21".to_owned()), ..request(None, None) };
-    let without_logs = ScanRequest { mode: QueryType::ReadOptimized, ..request(None, None) };
+    let without_logs = ScanRequest { mode: Some(QueryType::ReadOptimized), ..request(None, None) };
     let columns = ScanRequest { columns: Some(vec!["id".to_owned()]), ..request(None, None) };
     for request in [no_range, as_of, without_logs, columns] {
         assert_eq!(Scan::plan(&table, request).unwrap_err().kind(), ErrorKind::InvalidOption);

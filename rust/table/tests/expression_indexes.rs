@@ -104,7 +104,7 @@ fn a_slice_is_left_out_by_what_all_its_files_have() {
     assert_eq!(left_out(&lake, "name = 'AARHUS'"), 2, "its small letters are in no file");
     assert_eq!(left_out(&lake, "lower(name) is null"), 0);
     assert_eq!(left_out(&lake, "upper(name) = 'AARHUS'"), 0);
-    let base_alone = ScanRequest { mode: QueryType::ReadOptimized, ..filtered("lower(name) = 'zagreb'") };
+    let base_alone = ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("lower(name) = 'zagreb'") };
     assert_eq!(left_out_of(&lake, base_alone), 2);
     let then = ScanRequest { as_of: Some(time(10)), ..filtered("lower(name) = 'zagreb'") };
     assert_eq!(left_out_of(&lake, then), 2, "files tell for ever");
@@ -168,7 +168,7 @@ fn bloom_filters_of_results_are_asked_where_no_log_brought_more() {
     assert_eq!(left_out(&lake, "upper(name) = 'PARIS'"), 1, "B has a log");
     assert_eq!(left_out(&lake, "upper(name) > 'PARIS'"), 0);
     assert_eq!(left_out(&lake, "upper(name) = 'ÅRHUS'"), 0);
-    let base_alone = ScanRequest { mode: QueryType::ReadOptimized, ..filtered("upper(name) = 'PARIS'") };
+    let base_alone = ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("upper(name) = 'PARIS'") };
     assert_eq!(left_out_of(&lake, base_alone), 2);
 }
 

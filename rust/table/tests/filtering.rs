@@ -87,7 +87,7 @@ fn rows_match_as_they_are_after_merging() {
         assert_eq!(ids(&table, filtered("ts > 1 and city = 'A'")), ["a", "b"]);
         assert_eq!(ids(&table, filtered("_hoodie_record_key >= 'c'")), ["c", "d"]);
         // Without its logs, the table is what it was.
-        let optimized = ScanRequest { mode: QueryType::ReadOptimized, ..filtered("v = 'y'") };
+        let optimized = ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("v = 'y'") };
         assert_eq!(ids(&table, optimized).len(), 1);
     }
 }

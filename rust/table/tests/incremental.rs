@@ -136,7 +136,7 @@ fn a_range_is_no_state() {
     let (world, spec) = (World::new(Place::Memory), Spec::mor());
     let table = spec.create(&world);
     let as_of = ScanRequest { as_of: Some("2026-11-21".to_owned()), ..request(None, None) };
-    let without_logs = ScanRequest { mode: QueryType::ReadOptimized, ..request(None, None) };
+    let without_logs = ScanRequest { mode: Some(QueryType::ReadOptimized), ..request(None, None) };
     for request in [as_of, without_logs] {
         assert_eq!(Scan::plan(&table, request).unwrap_err().kind(), ErrorKind::InvalidOption);
     }

@@ -57,6 +57,8 @@ fn table(lines: &[Line<'_>], properties: &[(&str, &str)]) -> World {
     let world = World::new(Place::Memory);
     let new = NewTable {
         name: "trips".into(),
+        database: None,
+        key_generator: None,
         version: 9,
         table_type: TableType::MergeOnRead,
         schema: user_schema().as_ref().clone(),

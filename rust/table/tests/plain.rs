@@ -31,7 +31,7 @@ fn files_without_logs_are_plain() {
     assert_eq!(names.iter().map(|name| &name[..3]).collect::<Vec<_>>(), ["/A/", "/B/"]);
     spec.upsert(&table, &[row("a1", "A", 2, "w")]).unwrap();
     assert_eq!(counts(&table, ScanRequest::default()), (1, 1));
-    let optimized = ScanRequest { mode: QueryType::ReadOptimized, ..ScanRequest::default() };
+    let optimized = ScanRequest { mode: Some(QueryType::ReadOptimized), ..ScanRequest::default() };
     assert_eq!(counts(&table, optimized), (2, 0));
 }
 

@@ -53,7 +53,7 @@ fn requests() -> Vec<(&'static str, ScanRequest)> {
     let filter = Some("_hoodie_record_key = '1' or _hoodie_record_key = 'id:1'".to_owned());
     vec![
         ("snapshot", ScanRequest::default()),
-        ("read-optimised", ScanRequest { mode: QueryType::ReadOptimized, ..ScanRequest::default() }),
+        ("read-optimised", ScanRequest { mode: Some(QueryType::ReadOptimized), ..ScanRequest::default() }),
         ("filter", ScanRequest { filter, ..ScanRequest::default() }),
         ("incremental", ScanRequest { window: window.clone(), ..ScanRequest::default() }),
         ("changes", ScanRequest { window, changes: Some(Images::Json), ..ScanRequest::default() }),

@@ -248,6 +248,20 @@ fn a_table_that_is_written_again_and_again_stays_small(
     }
 }
 
+/// It was taken for a detail, and writes cleaned all the same.
+#[test]
+fn where_no_services_are_wanted_writes_leave_everything() {
+    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::cow() });
+    spec.create(&world);
+    let options = [SMALL, &[("hoodie.table.services.enabled", "false")]].concat();
+    for ts in 1..=9 {
+        spec.upsert(&with(world.table(), &options), &[row("a", "A", ts, "")]).unwrap();
+    }
+    assert_eq!((active(&world), world.data_files().len()), (9, 9));
+    spec.upsert(&with(world.table(), SMALL), &[row("a", "A", 10, "")]).unwrap();
+    assert!(world.data_files().len() < 9, "{:?}", world.data_files());
+}
+
 #[test]
 fn the_oldest_pending_write_stops_archiving() {
     let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::cow() });

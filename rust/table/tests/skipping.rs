@@ -140,7 +140,7 @@ fn files_are_left_out_by_their_own_column_statistics() {
     assert_eq!(left_out(&lake, "w = 1"), "", "the statistics of a file in another partition are not its own");
     for request in [
         ScanRequest { as_of: Some(time(10)), ..filtered("v = 2") },
-        ScanRequest { mode: QueryType::ReadOptimized, ..filtered("v = 2") },
+        ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("v = 2") },
     ] {
         assert_eq!(left_out_of(&lake, request), "column_stats 1");
     }
@@ -171,7 +171,7 @@ fn a_slice_with_logs_is_left_out_by_what_all_its_files_have() {
     assert_eq!(left_out(&lake, "v = 3"), "");
     // A log may have brought one of the two columns alone, and a row has the other from the base file.
     assert_eq!(left_out(&lake, "v = 1 and w = 2"), "");
-    let base_alone = ScanRequest { mode: QueryType::ReadOptimized, ..filtered("v = 3") };
+    let base_alone = ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("v = 3") };
     assert_eq!(left_out_of(&lake, base_alone), "column_stats 2");
 }
 
@@ -186,7 +186,7 @@ fn partitions_are_left_out_by_statistics_of_all_their_rows() {
     // Rows that are gone by now may have been there.
     for request in [
         ScanRequest { as_of: Some(time(10)), ..filtered("v = 7") },
-        ScanRequest { mode: QueryType::ReadOptimized, ..filtered("v = 7") },
+        ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("v = 7") },
     ] {
         assert_eq!(left_out_of(&lake, request), "");
     }
@@ -218,7 +218,7 @@ fn keys_are_looked_for_where_the_record_index_has_them() {
     }
     for request in [
         ScanRequest { as_of: Some(time(10)), ..filtered("id = '1'") },
-        ScanRequest { mode: QueryType::ReadOptimized, ..filtered("id = '1'") },
+        ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("id = '1'") },
     ] {
         assert_eq!(left_out_of(&lake, request), "");
     }
@@ -325,7 +325,7 @@ fn keys_are_asked_of_bloom_filters_unless_logs_may_have_brought_them() {
     assert_eq!(left_out(&lake, "id = '1'"), "");
     assert_eq!(left_out(&lake, "id = '2'"), "bloom_filters 1");
     assert_eq!(left_out(&lake, "_hoodie_record_key = '3'"), "bloom_filters 1", "B has a log, and C no filter");
-    let base_alone = ScanRequest { mode: QueryType::ReadOptimized, ..filtered("id = '3'") };
+    let base_alone = ScanRequest { mode: Some(QueryType::ReadOptimized), ..filtered("id = '3'") };
     assert_eq!(left_out_of(&lake, base_alone), "bloom_filters 2");
 }
 

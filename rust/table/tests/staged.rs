@@ -162,7 +162,7 @@ const COMBINE: &str = "hoodie.combine.before.insert";
 #[case(Some("upsert"), true, "insert_overwrite_table", Some("true"))]
 #[case(Some("insert"), true, "insert_overwrite_table", None)]
 #[case(Some("bulk_insert"), true, "insert_overwrite_table", None)]
-#[case(Some("insert_overwrite"), true, "insert_overwrite", None)]
+#[case(Some("insert_overwrite"), true, "insert_overwrite_table", None)]
 #[case(Some("insert_overwrite_table"), true, "insert_overwrite_table", None)]
 fn what_is_asked_for(
     #[case] told: Option<&str>,
@@ -192,7 +192,7 @@ fn what_no_row_can_be_asked_for_is_refused() {
         |told: &str, overwrites| write::asked(None, given(&[(OPERATION, told)]), overwrites).unwrap_err().kind();
     assert_eq!(refused("delete", true), ErrorKind::InvalidOption);
     assert_eq!(refused("delete_partition", false), ErrorKind::UnsupportedFeature);
-    assert_eq!(refused("delete_partition", true), ErrorKind::UnsupportedFeature);
+    assert_eq!(refused("delete_partition", true), ErrorKind::InvalidOption);
     assert_eq!(refused("nothing", true), ErrorKind::InvalidOption);
 }
 
@@ -219,14 +219,44 @@ fn a_check_refuses_what_begin_would_and_changes_nothing() {
         ("hoodie.datasource.write.partitionpath.field", ""),
         ("hoodie.datasource.write.precombine.field", "v"),
         ("hoodie.datasource.write.table.type", "MERGE_ON_READ"),
+        ("hoodie.table.name", "another"),
+        ("hoodie.datasource.write.hive_style_partitioning", "true"),
+        ("hoodie.datasource.write.partitionpath.urlencode", "true"),
+        ("hoodie.datasource.write.keygenerator.class", "org.apache.hudi.keygen.ComplexKeyGenerator"),
+        ("hoodie.datasource.write.payload.class", "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"),
+        ("hoodie.datasource.write.operation", "delete"),
+        ("hoodie.datasource.write.operation", "bulk_insert"),
+        ("hoodie.datasource.write.partitions.to.delete", "A"),
     ] {
         let error = write::check(&table, &input, &with(&[(key, value)])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption, "{key}={value}: {error}");
+        assert!(error.message().starts_with(key), "{error}");
         let batch = spec().batch(&[row("b", "A", 1, "")]);
         let written = write::write(&table, &input, [Ok(batch)].into_iter(), &with(&[(key, value)]));
         assert_eq!(written.unwrap_err().message(), error.message());
     }
     assert_eq!(world.files(), before);
+}
+
+#[test]
+fn partitions_are_deleted_by_the_option_of_a_job() {
+    let world = World::new(Place::Memory);
+    let table = spec().create(&world);
+    spec().upsert(&table, &[row("a", "A", 1, ""), row("b", "B", 1, ""), row("c", "C", 1, "")]).unwrap();
+    let told = given(&[(OPERATION, "delete_partition"), ("hoodie.datasource.write.partitions.to.delete", "A,C")]);
+    let (operation, told) = write::asked(Some(&table), told, false).unwrap();
+    let request = WriteRequest { options: Options::parse(told).unwrap(), ..request(operation) };
+    let staging = Staging::open(&table).unwrap();
+    let rows = stage(&staging, &table, &[spec().batch(&[row("b", "B", 2, "not asked about")])]).unwrap();
+    let input = spec().schema();
+    write::check(&table, &input, &request).unwrap();
+    staging.write(&table, &input, &[rows], &request).unwrap();
+    let left: Vec<_> = scanned(&table, 8192).unwrap().into_iter().map(|row| (row.id, row.v)).collect();
+    assert_eq!(left, [("b".to_owned(), String::new())]);
+
+    let pattern = given(&[(OPERATION, "delete_partition"), ("hoodie.datasource.write.partitions.to.delete", "B*")]);
+    let request = WriteRequest { options: Options::parse(pattern).unwrap(), ..request };
+    assert_eq!(write::check(&table, &input, &request).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
 }
 
 #[rstest]

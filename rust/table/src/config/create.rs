@@ -17,6 +17,8 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone)]
 pub struct NewTable {
     pub name: String,
+    /// Of a catalogue.
+    pub database: Option<String>,
     /// Of the table format.
     pub version: u32,
     pub table_type: TableType,
@@ -24,6 +26,8 @@ pub struct NewTable {
     pub schema: Schema,
     pub record_key: Vec<String>,
     pub partition_by: Vec<String>,
+    /// Not given: by the number of fields.
+    pub key_generator: Option<Generator>,
     pub ordering: Vec<String>,
     pub merge_mode: Option<MergeMode>,
     pub hive_style: bool,
@@ -70,14 +74,21 @@ impl Wishes {
             None => options.get(&options::KEY_GENERATOR)?,
         };
         let fitting = Generator::infer(record_key.len(), partition_by.len());
-        if let Some(generator) = generator.filter(|g| *g != fitting) {
+        // It takes single fields too, and then names them in the keys: since version 9, in which all do alike.
+        let fits = |generator: Generator| {
+            generator == fitting
+                || (generator == Generator::Complex
+                    && fitting == Generator::Simple
+                    && version >= FIRST_WITHOUT_PAYLOADS)
+        };
+        if let Some(generator) = generator.filter(|g| !fits(*g)) {
             return Err(Error::option(format!(
                 "the key generator {} does not fit {} key and {} partition fields",
                 generator.type_name(),
                 record_key.len(),
                 partition_by.len()
             ))
-            .with_hint(format!("{} does", fitting.type_name())));
+            .with_hint(format!("{} does, or other fields", fitting.type_name())));
         }
         let hash_fields = options.get(&options::HASH_FIELDS)?.unwrap_or_default();
         Ok(NewTable {
@@ -85,6 +96,7 @@ impl Wishes {
                 Some(name) => name,
                 None => options.get(&options::TABLE_NAME)?.unwrap_or_else(|| last_part(url).to_owned()),
             },
+            database: options.get(&options::DATABASE)?,
             table_type: match self.table_type {
                 Some(table_type) => table_type,
                 None => options.get_or_default(&options::TABLE_TYPE)?,
@@ -105,6 +117,7 @@ impl Wishes {
             },
             record_key,
             partition_by,
+            key_generator: generator,
         })
     }
 }
@@ -141,12 +154,16 @@ impl NewTable {
     fn properties(&self) -> Result<Properties> {
         let table_schema = schema::table_schema(&self.schema)?;
         self.check(&table_schema)?;
-        let generator = Generator::infer(self.record_key.len(), self.partition_by.len());
+        let inferred = || Generator::infer(self.record_key.len(), self.partition_by.len());
+        let generator = self.key_generator.unwrap_or_else(inferred);
         let version = self.version.to_string();
         let is_older = self.version < FIRST_WITHOUT_PAYLOADS;
         let mut properties = Properties::new();
         let mut set = |key: &str, value: &str| properties.set(key, value);
         set(keys::NAME, &self.name);
+        if let Some(database) = &self.database {
+            set(options::DATABASE.key(), database);
+        }
         set(keys::TYPE, self.table_type.word());
         set(keys::VERSION, &version);
         set(keys::INITIAL_VERSION, &version);
@@ -192,7 +209,7 @@ impl NewTable {
             set(keys::HASH_FIELDS, &buckets.hash_fields.join(","));
             set(options::RECORD_KEY.key(), &self.record_key.join(","));
         }
-        set(keys::CHECKSUM, &table_checksum(None, &self.name).to_string());
+        set(keys::CHECKSUM, &table_checksum(self.database.as_deref(), &self.name).to_string());
         Ok(properties)
     }
 

@@ -47,6 +47,10 @@ options! {
     values "a name", values::text;
     help "The table's name.";
 
+    DATABASE: String = "hoodie.database.name";
+    values "a name", values::text;
+    help "The database that the table belongs to in a catalogue. A new table stores it, and it means nothing else.";
+
     TABLE_TYPE: TableType = "hoodie.datasource.write.table.type"
         | "hoodie.datasource.write.storage.type" | "hoodie.table.type" | "type";
     default "COPY_ON_WRITE";
@@ -102,6 +106,10 @@ options! {
     default "upsert";
     values Operation::VALUES, Operation::parse;
     help "What a write through the data source does with its rows.";
+
+    PARTITIONS_TO_DELETE: Vec<String> = "hoodie.datasource.write.partitions.to.delete";
+    values "partition paths, between commas", values::fields;
+    help "Which partitions the operation `delete_partition` takes away. Patterns are refused.";
 
     INDEX_TYPE: IndexType = "hoodie.index.type";
     default "BUCKET";
@@ -271,6 +279,11 @@ options! {
     help "File groups with fewer logs are left out, where the most logs come first.";
 
     // Upkeep.
+    TABLE_SERVICES: bool = "hoodie.table.services.enabled";
+    default "true";
+    values BOOLEAN, values::boolean;
+    help "Whether a write may compact, clean and archive once it has committed, where it is due. What is asked for by name is always done.";
+
     CLEAN_AUTOMATIC: bool = "hoodie.clean.automatic";
     default "true";
     values BOOLEAN, values::boolean;

@@ -30,14 +30,14 @@ pub use honoured::{
     CLEAN_COMMITS, CLEAN_HOURS, CLEAN_INCREMENTAL, CLEAN_POLICY, CLEAN_TRIGGER, CLEAN_VERSIONS, COLUMN_STATS_ENABLE,
     COMBINE_BEFORE_INSERT, COMMIT_METADATA_PREFIX, COMPACT_INLINE, COMPACT_MAX_COMMITS, COMPACT_MAX_SECONDS,
     COMPACT_SCHEDULE_INLINE, COMPACT_TRIGGER, COMPACTION_LOG_BYTES, COMPACTION_LOG_FILES, COMPACTION_STRATEGY,
-    COMPACTION_TARGET_IO, CONCURRENCY_MODE, CONFLICT_RETRIES, DATA_SKIPPING, HASH_FIELDS, HEARTBEAT_INTERVAL_MS,
-    HEARTBEAT_MISSES, HISTORY_BATCH, HISTORY_MANIFESTS, HISTORY_TARGET_BYTES, HIVE_STYLE, INDEX_TYPE,
-    INSERT_AUTO_SPLIT, INSERT_SPLIT_SIZE, KEEP_MAX, KEEP_MIN, KEY_GENERATOR, LOCK_WAIT_MS, LOG_BLOCK_FORMAT,
-    MAX_FILE_SIZE, MERGE_MEMORY, MERGE_MODE, MERGE_TYPE, METADATA_COMPACTION_COMMITS, METADATA_ENABLE, OPERATION,
-    ORDERING_FIELDS, PARQUET_BLOCK_SIZE, PARQUET_CODEC, PARQUET_PAGE_SIZE, PARTITION_FIELDS, PATH, QUERY_TYPE,
-    RECORD_INDEX_ENABLE, RECORD_KEY, RECORD_POSITIONS, RECORD_SIZE, RECORD_SIZE_COMMITS, RECORD_SIZE_THRESHOLD,
-    SMALL_FILE_CANDIDATES, SMALL_FILE_LIMIT, SPILL_FOLDER, TABLE_NAME, TABLE_TYPE, TABLE_VERSION, UNSUPPORTED,
-    URL_ENCODE, WRITE_POSITIONS,
+    COMPACTION_TARGET_IO, CONCURRENCY_MODE, CONFLICT_RETRIES, DATA_SKIPPING, DATABASE, HASH_FIELDS,
+    HEARTBEAT_INTERVAL_MS, HEARTBEAT_MISSES, HISTORY_BATCH, HISTORY_MANIFESTS, HISTORY_TARGET_BYTES, HIVE_STYLE,
+    INDEX_TYPE, INSERT_AUTO_SPLIT, INSERT_SPLIT_SIZE, KEEP_MAX, KEEP_MIN, KEY_GENERATOR, LOCK_WAIT_MS,
+    LOG_BLOCK_FORMAT, MAX_FILE_SIZE, MERGE_MEMORY, MERGE_MODE, MERGE_TYPE, METADATA_COMPACTION_COMMITS,
+    METADATA_ENABLE, OPERATION, ORDERING_FIELDS, PARQUET_BLOCK_SIZE, PARQUET_CODEC, PARQUET_PAGE_SIZE,
+    PARTITION_FIELDS, PARTITIONS_TO_DELETE, PATH, QUERY_TYPE, RECORD_INDEX_ENABLE, RECORD_KEY, RECORD_POSITIONS,
+    RECORD_SIZE, RECORD_SIZE_COMMITS, RECORD_SIZE_THRESHOLD, SMALL_FILE_CANDIDATES, SMALL_FILE_LIMIT, SPILL_FOLDER,
+    TABLE_NAME, TABLE_SERVICES, TABLE_TYPE, TABLE_VERSION, UNSUPPORTED, URL_ENCODE, WRITE_POSITIONS,
 };
 pub use known::Class;
 pub use opt::{Opt, Refusal};
@@ -54,6 +54,8 @@ use honoured::HONOURED;
 pub struct Options {
     /// By the option's first name.
     values: BTreeMap<&'static str, String>,
+    /// The names by which they were given.
+    names: BTreeMap<&'static str, String>,
     commit_metadata: BTreeMap<String, String>,
     without_effect: Vec<String>,
     warnings: Vec<String>,
@@ -85,6 +87,9 @@ impl Options {
         for (key, value) in &base.values {
             self.values.entry(*key).or_insert_with(|| value.clone());
         }
+        for (key, name) in &base.names {
+            self.names.entry(*key).or_insert_with(|| name.clone());
+        }
         for (key, value) in &base.commit_metadata {
             self.commit_metadata.entry(key.clone()).or_insert_with(|| value.clone());
         }
@@ -112,6 +117,11 @@ impl Options {
     /// Whether a value was given.
     pub fn is_set<T>(&self, option: &Opt<T>) -> bool {
         self.values.contains_key(option.key())
+    }
+
+    /// The name by which the option was given, for messages.
+    pub fn name_of<T>(&self, option: &Opt<T>) -> &str {
+        self.names.get(option.key()).map_or(option.key(), String::as_str)
     }
 
     /// What was given and is followed, by the options' first names: parsed again, it asks for the same.

@@ -69,6 +69,7 @@ impl<'a> Sorter<'a> {
         }
         if self.agrees(option.key(), name, value, |first| option.same(first, value) == Some(true)) {
             self.options.values.entry(option.key()).or_insert_with(|| value.to_owned());
+            self.options.names.entry(option.key()).or_insert_with(|| name.to_owned());
         }
     }
 

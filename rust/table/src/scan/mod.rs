@@ -25,7 +25,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use crate::config::TableConfig;
 use crate::context::Watch;
 use crate::merge::{Memory, MergeRule};
-use crate::options::{self, MergeMode, MergeType, QueryType};
+use crate::options::{self, MergeMode, MergeType, Options, QueryType};
 use crate::storage::Storage;
 use crate::storage::watched::Watched;
 use crate::table::Table;
@@ -57,13 +57,14 @@ pub struct ScanRequest {
     pub columns: Option<Vec<String>>,
     /// A condition over all columns of the table, those that are not read too.
     pub filter: Option<String>,
-    /// An instant, or a date and time in the table's zone.
+    /// An instant, or a date and time in the table's zone; the table's options may say one too.
     pub as_of: Option<String>,
     /// Only what was written in a range: of instants, or of dates and times in the table's zone.
     pub window: Option<Window>,
     /// Not the rows of that range, but what happened to them.
     pub changes: Option<Images>,
-    pub mode: QueryType,
+    /// As the table's options say, or else a snapshot.
+    pub mode: Option<QueryType>,
     /// Whether the meta columns come first.
     pub meta: bool,
     pub limit: Option<usize>,
@@ -80,12 +81,21 @@ impl Default for ScanRequest {
             as_of: None,
             window: None,
             changes: None,
-            mode: QueryType::Snapshot,
+            mode: None,
             meta: true,
             limit: None,
             batch_size: None,
             memory_limit: None,
         }
+    }
+}
+
+impl ScanRequest {
+    /// With what the options of a table's handle say of its reads.
+    fn completed_by(self, options: &Options) -> Result<Self> {
+        let as_of = self.as_of.map_or_else(|| options.get(&options::AS_OF), |told| Ok(Some(told)))?;
+        let mode = self.mode.map_or_else(|| options.get(&options::QUERY_TYPE), |told| Ok(Some(told)))?;
+        Ok(Self { as_of, mode, ..self })
     }
 }
 
@@ -124,6 +134,7 @@ pub struct Explanation {
 
 impl Scan {
     pub fn plan(table: &Table, request: ScanRequest) -> Result<Self> {
+        let request = request.completed_by(&table.options)?;
         Self::planned(table, request, Gone::Refused).map_err(|e| e.at_path(&table.location.url))
     }
 

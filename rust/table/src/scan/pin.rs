@@ -105,6 +105,7 @@ pub(super) fn pin(
     let storage = table.storage.as_ref();
     let mut laps = Laps::start(table.context.clock.as_ref());
     let moment = |text: &str| moment::parse(text, zone_of(table, config));
+    let mode = request.mode.unwrap_or(QueryType::Snapshot);
     let as_of = request.as_of.as_deref().map(moment).transpose()?;
     let choice = |snapshot: &Snapshot| {
         Choice::new(storage, config, shape, &shape.shown(snapshot, true)?, request.filter.as_deref())
@@ -114,8 +115,10 @@ pub(super) fn pin(
         return Err(Error::option("changes are of a range of time, and of whole rows"));
     }
     if let Some(Window { start, end }) = &request.window {
-        if as_of.is_some() || request.mode != QueryType::Snapshot {
-            return Err(Error::option("a range of time is read neither as of an instant nor without the logs"));
+        if as_of.is_some() || mode != QueryType::Snapshot {
+            let (as_of, query) = (options::AS_OF.key(), options::QUERY_TYPE.key());
+            return Err(Error::option("a range of time is read neither as of an instant nor without the logs")
+                .with_hint(format!("the end of the range is its state; leave out as_of, mode, {as_of} and {query}")));
         }
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
         let window = Window { start: start?, end: end? };
@@ -153,13 +156,13 @@ pub(super) fn pin(
     let (metadata, warning) = (listing.metadata.take(), listing.warning.take());
     let mut slices = listing.slices(storage, config, &snapshot)?;
     laps.done("listing");
-    if request.mode == QueryType::ReadOptimized {
+    if mode == QueryType::ReadOptimized {
         slices.retain(|slice| slice.base.is_some());
         slices.iter_mut().for_each(|slice| slice.logs.clear());
     }
     absent.check(storage, &slices)?;
     let merged = table.options.get_or_default(&options::MERGE_TYPE)? != MergeType::Unmerged;
-    let newest = as_of.is_none() && merged && request.mode == QueryType::Snapshot;
+    let newest = as_of.is_none() && merged && mode == QueryType::Snapshot;
     let candidates = Candidates { slices, commits: None, metadata, warning, newest };
     let pinned = candidates.chosen(table, config, shape, &snapshot, choice.into_inner(), laps)?;
     Ok((snapshot, pinned))

@@ -9,7 +9,7 @@ use super::recover;
 use crate::concurrency;
 use crate::config::TableConfig;
 use crate::metadata::{self, keep};
-use crate::options::{self, CleanPolicy, Options};
+use crate::options::{self, CleanPolicy, Opt, Options};
 use crate::storage::folder::Folder;
 use crate::table::Table;
 use crate::timeline::Timeline;
@@ -127,11 +127,15 @@ impl Upkeep<'_> {
     }
 
     fn cleans(&self) -> Result<bool> {
-        self.options.get_or_default(&options::CLEAN_AUTOMATIC)
+        self.serves_and(&options::CLEAN_AUTOMATIC)
     }
 
     fn archives(&self) -> Result<bool> {
-        self.options.get_or_default(&options::ARCHIVE_AUTOMATIC)
+        self.serves_and(&options::ARCHIVE_AUTOMATIC)
+    }
+
+    fn serves_and(&self, option: &Opt<bool>) -> Result<bool> {
+        Ok(self.options.get_or_default(&options::TABLE_SERVICES)? && self.options.get_or_default(option)?)
     }
 
     fn run(&self) -> Result<Vec<String>> {

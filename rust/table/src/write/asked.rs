@@ -26,9 +26,10 @@ pub fn asked(table: Option<&Table>, mut given: Given, overwrites: bool) -> Resul
         None => Operation::Upsert,
     };
     let operation = if overwrites { overwriting(asked)? } else { asked };
-    if operation == Operation::DeletePartitions {
-        let told = format!("{}={asked} with rows", options::OPERATION.key());
-        return Err(Error::unsupported(told).with_hint("delete_partitions takes the partitions by name"));
+    if operation == Operation::DeletePartitions && !options.is_set(&options::PARTITIONS_TO_DELETE) {
+        let told = format!("{}={asked} of the partitions of rows", options::OPERATION.key());
+        let hint = format!("{} takes them by name", options::PARTITIONS_TO_DELETE.key());
+        return Err(Error::unsupported(told).with_hint(hint));
     }
     if operation != asked && asked == Operation::Upsert {
         set(&mut given, options::COMBINE_BEFORE_INSERT.key(), "true");
@@ -39,10 +40,15 @@ pub fn asked(table: Option<&Table>, mut given: Given, overwrites: bool) -> Resul
 
 fn overwriting(asked: Operation) -> Result<Operation> {
     match asked {
-        Operation::Upsert | Operation::Insert | Operation::BulkInsert => Ok(Operation::OverwriteTable),
-        Operation::InsertOverwrite | Operation::OverwriteTable | Operation::DeletePartitions => Ok(asked),
-        Operation::Delete => Err(Error::option(format!("{}={asked} in the mode overwrite", options::OPERATION.key()))
-            .with_hint("deletes go with the mode append")),
+        Operation::Upsert
+        | Operation::Insert
+        | Operation::BulkInsert
+        | Operation::InsertOverwrite
+        | Operation::OverwriteTable => Ok(Operation::OverwriteTable),
+        Operation::Delete | Operation::DeletePartitions => {
+            Err(Error::option(format!("{}={asked} in the mode overwrite", options::OPERATION.key()))
+                .with_hint("deletes go with the mode append"))
+        }
     }
 }
 

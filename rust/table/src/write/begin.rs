@@ -11,8 +11,8 @@ use super::locate::Locator;
 use super::replace;
 use super::request::{SchemaMode, WriteRequest};
 use super::rows::{self, Lack};
-use crate::config::TableConfig;
-use crate::options::{self, Operation, Options};
+use crate::config::{TableConfig, keys};
+use crate::options::{self, Operation, Opt, Options};
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::{Error, Result};
 
@@ -41,12 +41,17 @@ pub(super) fn plan_of(operation: Operation) -> Result<Vec<u8>> {
 
 /// Refuses options that say another thing of the table than the table does: whoever gives them expects them to hold.
 pub(super) fn check_same_table(config: &TableConfig, options: &Options) -> Result<()> {
-    let told = options.get(&options::TABLE_TYPE)?;
-    if let Some(told) = told.filter(|told| *told != config.table_type) {
-        return Err(another(options::TABLE_TYPE.key(), told.word(), config.table_type.word()));
-    }
+    same(options, &options::TABLE_NAME, &config.name, String::clone)?;
+    same(options, &options::TABLE_TYPE, &config.table_type, |told| told.word().to_owned())?;
+    same(options, &options::KEY_GENERATOR, &config.key_config()?.generator, |told| told.type_name().to_owned())?;
+    same(options, &options::HIVE_STYLE, &config.is_true(keys::HIVE_STYLE), bool::to_string)?;
+    same(options, &options::URL_ENCODE, &config.is_true(keys::URL_ENCODE), bool::to_string)?;
     // Of a table that orders nothing, Apache Hudi takes the option for a wish that counts for nothing.
     let orders = !config.ordering.is_empty();
+    if orders {
+        let mode = options::MERGE_MODE.read(config.merge_mode()?)?;
+        same(options, &options::MERGE_MODE, &mode, |told| told.word().to_owned())?;
+    }
     for (option, stored, counts) in [
         (&options::RECORD_KEY, &config.record_key, !config.record_key.is_empty()),
         (&options::PARTITION_FIELDS, &config.partition_by, true),
@@ -56,10 +61,17 @@ pub(super) fn check_same_table(config: &TableConfig, options: &Options) -> Resul
         let plain = |field: String| field.split(':').next().unwrap_or_default().to_owned();
         let told = options.get(option)?.map(|told| told.into_iter().map(plain).collect::<Vec<_>>());
         if let Some(told) = told.filter(|told| counts && told != stored) {
-            return Err(another(option.key(), &told.join(","), &stored.join(",")));
+            return Err(another(options.name_of(option), &told.join(","), &stored.join(",")));
         }
     }
     Ok(())
+}
+
+fn same<T: PartialEq>(options: &Options, option: &Opt<T>, stored: &T, text: impl Fn(&T) -> String) -> Result<()> {
+    match options.get(option)? {
+        Some(told) if told != *stored => Err(another(options.name_of(option), &text(&told), &text(stored))),
+        _ => Ok(()),
+    }
 }
 
 fn another(key: &str, told: &str, stored: &str) -> Error {

@@ -119,19 +119,34 @@ impl CommitResult {
     }
 }
 
+impl WriteRequest {
+    /// The partitions to delete, by argument or by option.
+    pub(super) fn doomed(&self) -> Result<Vec<String>> {
+        let Some(told) = self.options.get(&options::PARTITIONS_TO_DELETE)? else { return Ok(self.partitions.clone()) };
+        if self.operation == Operation::DeletePartitions && (self.partitions.is_empty() || self.partitions == told) {
+            return Ok(told);
+        }
+        let key = options::PARTITIONS_TO_DELETE.key();
+        Err(Error::option(format!("{key} is {}, which this {} does not do", told.join(","), self.operation))
+            .with_hint("leave the option out"))
+    }
+}
+
 /// Metadata keys that mean something.
 const RESERVED_METADATA: [&str; 3] = ["schema", "latest_schema", IDEMPOTENCY_KEY];
 
 /// Metadata key under which a commit keeps the key that its caller gave.
 pub(super) const IDEMPOTENCY_KEY: &str = "hudini.idempotency.key";
 
-/// What the request's options say must be something that this writer does.
-pub(super) fn check(operation: Operation, given: &Options, metadata: &BTreeMap<String, String>) -> Result<()> {
-    let told = given.get(&options::OPERATION)?;
-    if let Some(told) = told.filter(|told| *told != operation && (told.replaces() || operation.replaces())) {
-        return Err(Error::option(format!("{}={told}, and this is {operation}", options::OPERATION.key())));
+/// What the request's options say must be something that this writer does. `given`: with those of the table's handle, of
+/// which the operation is one for all its writes.
+pub(super) fn check(request: &WriteRequest, given: &Options) -> Result<()> {
+    let operation = request.operation;
+    if let Some(told) = request.options.get(&options::OPERATION)?.filter(|told| *told != operation) {
+        return Err(Error::option(format!("{}={told}, and this is {operation}", options::OPERATION.key()))
+            .with_hint("leave the option out, or call what it names"));
     }
-    let keys = metadata.keys().chain(given.commit_metadata().keys());
+    let keys = request.metadata.keys().chain(given.commit_metadata().keys());
     if let Some(key) = keys.into_iter().find(|key| RESERVED_METADATA.contains(&key.as_str())) {
         return Err(Error::option(format!("the metadata key '{key}' has a meaning of its own"))
             .with_hint("choose another name"));

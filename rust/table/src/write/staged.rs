@@ -23,6 +23,7 @@ use super::request::{CommitResult, WriteRequest};
 use crate::bytes_form::BytesForm;
 use crate::concurrency::TEMP;
 use crate::context::Context;
+use crate::options::Operation;
 use crate::storage::{Entry, Put, Sink, Storage, from_io};
 use crate::table::{Location, Table};
 use crate::{Error, ErrorKind, Result};
@@ -111,7 +112,8 @@ impl Staging {
         }
     }
 
-    /// Writes the rows that tasks brought, in the order of the tasks, as one commit. The folder stays.
+    /// Writes the rows that tasks brought, in the order of the tasks, as one commit. The folder stays. Of a job that deletes
+    /// partitions the rows say nothing.
     pub fn write(
         &self,
         table: &Table,
@@ -121,6 +123,9 @@ impl Staging {
     ) -> Result<CommitResult> {
         let storage = &table.storage;
         self.check_open(storage.as_ref())?;
+        if request.operation == Operation::DeletePartitions {
+            return local::delete_partitions(table, request);
+        }
         let batches = brought.iter().flat_map(|staged| match self.read(storage, schema, staged) {
             Ok(batches) => batches,
             Err(e) => Box::new(std::iter::once(Err(e))),

@@ -379,6 +379,8 @@ impl Spec {
     pub fn new_table(&self) -> NewTable {
         NewTable {
             name: "trips".into(),
+            database: None,
+            key_generator: None,
             version: 9,
             table_type: self.table_type,
             schema: self.schema().as_ref().clone(),

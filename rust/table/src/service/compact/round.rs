@@ -57,9 +57,10 @@ impl Round {
     /// What follows a delta commit with these options.
     pub fn after_write(table: &Table, given: &Options) -> Result<Self> {
         let options = given.clone().with(&table.options);
-        let execute = options.get_or_default(&options::COMPACT_INLINE)?;
-        let plan = (execute || options.get_or_default(&options::COMPACT_SCHEDULE_INLINE)?)
-            .then_some(When::Due { alone: !execute });
+        let serves = options.get_or_default(&options::TABLE_SERVICES)?;
+        let execute = serves && options.get_or_default(&options::COMPACT_INLINE)?;
+        let schedule = serves && options.get_or_default(&options::COMPACT_SCHEDULE_INLINE)?;
+        let plan = (execute || schedule).then_some(When::Due { alone: !execute });
         let plan = plan.filter(|_| table.config().is_ok_and(|config| config.is_mor()));
         Ok(Self::of(table, options, plan.clone(), execute && plan.is_some()))
     }

@@ -72,10 +72,11 @@ impl Ground {
 /// Refuses what `Action::begin` would refuse now. Nothing is changed.
 pub fn check(table: &Table, input: &Schema, request: &WriteRequest) -> Result<()> {
     let options = request.options.clone().with(&table.options);
-    request::check(request.operation, &options, &request.metadata)?;
+    request::check(request, &options)?;
+    let request = WriteRequest { partitions: request.doomed()?, ..request.clone() };
     let config = table.config()?;
     config.check_writable()?;
-    Ground::of(table.site(&options), &config, input, request).map(drop)
+    Ground::of(table.site(&options), &config, input, &request).map(drop)
 }
 
 /// A write under way. Dropped without `commit` or `abort`, it is left to the next writer to roll back.
@@ -132,7 +133,8 @@ impl Action {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
         let options = request.options.clone().with(&table.options);
-        request::check(request.operation, &options, &request.metadata)?;
+        request::check(&request, &options)?;
+        let request = WriteRequest { partitions: request.doomed()?, ..request };
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
