@@ -460,3 +460,9 @@ def test_an_exception_of_the_callers_iterator_comes_back_as_itself(table: hudini
 def test_metadata_is_text(table: hudini.Table) -> None:
     with pytest.raises(TypeError, match="metadata"):
         table.upsert([trip("a", 1)], metadata={"n": 1})  # type: ignore[dict-item]
+
+
+def test_a_mark_of_deletes_that_is_no_boolean_is_refused_at_once(table: hudini.Table) -> None:
+    with pytest.raises(hudini.SchemaMismatch, match="_hoodie_is_deleted must be boolean"):
+        table.upsert([trip("a", 1) | {"_hoodie_is_deleted": "yes"}])
+    assert table.history() == []

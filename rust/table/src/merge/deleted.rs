@@ -1,8 +1,10 @@
 //! Which rows are deletes.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema};
 use arrow_select::filter::filter_record_batch;
 use hudini_format::schema::meta;
 
@@ -23,6 +25,11 @@ pub(crate) fn without_deleted(rows: RecordBatch) -> Result<RecordBatch> {
     let live: BooleanArray =
         (0..rows.num_rows()).map(|row| Some(deleted.is_null(row) || !deleted.value(row))).collect();
     Ok(filter_record_batch(&rows, &live)?)
+}
+
+/// Refuses columns that cannot say what is deleted, though they have the name for it.
+pub(crate) fn check_markers(columns: &Schema, marker: Option<&DeleteMarker>) -> Result<()> {
+    deleted_rows(&RecordBatch::new_empty(Arc::new(columns.clone())), marker).map(drop)
 }
 
 /// Where `_hoodie_is_deleted` is true or the marker's column has its text, if the rows have such columns.

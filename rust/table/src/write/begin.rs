@@ -12,6 +12,7 @@ use super::replace;
 use super::request::{SchemaMode, WriteRequest};
 use super::rows::{self, Lack};
 use crate::config::{TableConfig, keys};
+use crate::merge;
 use crate::options::{self, Operation, Opt, Options};
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::{Error, Result};
@@ -87,6 +88,9 @@ pub(super) fn check_input(
     columns: &Schema,
     locator: &Locator,
 ) -> Result<()> {
+    if request.operation.brings_rows() {
+        merge::check_markers(columns, config.merge_rule()?.delete_marker.as_ref())?;
+    }
     let naming = locator.naming_columns();
     match request.operation {
         Operation::DeletePartitions => replace::check_partitions(&request.partitions, !config.partition_by.is_empty()),
