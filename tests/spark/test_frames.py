@@ -22,7 +22,7 @@ def test_sorted_batches_are_cut_where_the_place_changes(places: list[tuple[str, 
             SLOT: pa.array([slot for _, slot in places], pa.int32()),
         }
     )
-    pieces = list(_pieces(iter(table.to_batches(max_chunksize=batch_size))))
+    pieces = list(_pieces(iter(table.to_batches(max_chunksize=batch_size)), PARTITION, SLOT))
     rows = [row for _, piece in pieces for row in piece.column("row").to_pylist()]
     assert rows == list(range(len(places)))
     for place, piece in pieces:
@@ -32,4 +32,5 @@ def test_sorted_batches_are_cut_where_the_place_changes(places: list[tuple[str, 
 
 def test_an_empty_batch_has_no_pieces() -> None:
     empty = pa.schema([(PARTITION, pa.string()), (SLOT, pa.int32())]).empty_table().to_batches()
-    assert list(_pieces(iter([*empty, pa.record_batch({PARTITION: pa.array([], pa.string()), SLOT: []})]))) == []
+    none = pa.record_batch({PARTITION: pa.array([], pa.string()), SLOT: []})
+    assert list(_pieces(iter([*empty, none]), PARTITION, SLOT)) == []

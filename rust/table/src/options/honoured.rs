@@ -191,6 +191,11 @@ options! {
     values BOOLEAN, values::boolean;
     help "Whether of the rows of one key in one write that adds rows as they are, only one is added: the one that the merge mode picks. Rows that are there already are not looked at.";
 
+    COLUMN_DROP: bool = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop";
+    default "false";
+    values BOOLEAN, values::boolean;
+    help "Whether columns that the rows lack are dropped from the table. Writes refuse it; to reads it means nothing.";
+
     INSERT_AUTO_SPLIT: bool = "hoodie.copyonwrite.insert.auto.split";
     default "true";
     values BOOLEAN, values::boolean;

@@ -124,13 +124,6 @@ fn what_only_says_when_or_asks_for_what_is_done_is_taken(#[case] key: &str) {
     assert_eq!(parse(&[("hoodie.bulkinsert.sort.mode", "GLOBAL_SORT")]).unwrap().warnings(), [""; 0]);
 }
 
-/// It was taken for one about speed, and the column stayed.
-#[test]
-fn a_column_that_shall_go_when_rows_lack_it_is_refused() {
-    let key = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop";
-    assert_eq!(refused(&[(key, "true")]).kind(), ErrorKind::UnsupportedFeature);
-}
-
 #[test]
 fn messages_can_name_an_option_as_it_was_given() {
     let options = parse(&[("hoodie.datasource.write.precombine.field", "ts")]).unwrap();

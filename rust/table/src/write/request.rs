@@ -152,6 +152,10 @@ pub(super) fn check(request: &WriteRequest, given: &Options) -> Result<()> {
             .with_hint("choose another name"));
     }
     given.get(&options::INDEX_TYPE)?.map_or(Ok(()), IndexType::require_writable)?;
+    if given.get_or_default(&options::COLUMN_DROP)? {
+        return Err(Error::unsupported(format!("{}=true", options::COLUMN_DROP.key()))
+            .with_hint("columns that the rows lack are null; leave the option out"));
+    }
     service::check_options(given)?;
     given.get(&options::BUCKET_ENGINE)?;
     given.get(&options::LOG_BLOCK_FORMAT)?;
