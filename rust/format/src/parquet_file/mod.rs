@@ -35,7 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
 use parquet::errors::ParquetError;
@@ -48,7 +48,7 @@ pub use self::parts::{Parts, chunks};
 pub use self::selected::Part;
 pub use self::statistics::ValueStatistics;
 
-use self::packed::{packed, unpack, unpacked_schema};
+use self::packed::{Unpacker, packed};
 use self::pages::Checked;
 use self::selected::{Groups, selection};
 use crate::{Error, Result};
@@ -117,8 +117,8 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
         });
         let reader = reader.map_err(|e| self.source.take_failure().unwrap_or(e))?;
         let source = Arc::clone(&self.source);
-        let schema = unpacked_schema(&reader.schema());
-        Ok(Batches { reader: Some(reader), schema, failure: Box::new(move || source.take_failure()) })
+        let unpacker = Unpacker::new(&reader.schema());
+        Ok(Batches { reader: Some(reader), unpacker, failure: Box::new(move || source.take_failure()) })
     }
 
     /// All of it.
@@ -131,7 +131,7 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
 pub struct Batches {
     /// None after an error.
     reader: Option<ParquetRecordBatchReader>,
-    schema: SchemaRef,
+    unpacker: Unpacker,
     /// What the crate was told when it asked for bytes, which it does not hand on as it was.
     failure: Box<dyn Fn() -> Option<Error> + Send>,
 }
@@ -147,8 +147,8 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         let reader = self.reader.as_mut()?;
-        let schema = &self.schema;
-        let unpacked = |rows: Result<RecordBatch, ArrowError>| rows.and_then(|rows| unpack(&rows, schema));
+        let unpacker = &mut self.unpacker;
+        let unpacked = |rows: Result<RecordBatch, ArrowError>| rows.and_then(|rows| unpacker.unpack(&rows));
         match guarded(|| reader.next().map(unpacked).transpose().map_err(unwrapped)) {
             Ok(batch) => batch.map(Ok),
             Err(e) => {

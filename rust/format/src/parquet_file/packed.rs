@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
 use parquet::basic::{ConvertedType, Encoding};
@@ -46,7 +46,7 @@ fn dictionary_type(chunk: &ColumnChunkMetaData) -> DataType {
 }
 
 /// The schema of the rows once they are unpacked.
-pub(super) fn unpacked_schema(schema: &Schema) -> SchemaRef {
+fn unpacked_schema(schema: &Schema) -> SchemaRef {
     let unpack = |field: &FieldRef| match field.data_type() {
         DataType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type(values.as_ref().clone())),
         _ => Arc::clone(field),
@@ -54,15 +54,40 @@ pub(super) fn unpacked_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(unpack).collect::<Fields>()))
 }
 
-pub(super) fn unpack(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let columns = rows.columns().iter().map(unpack_column).collect::<Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+/// Brings batches of one file to their schema.
+#[derive(Debug)]
+pub(super) struct Unpacker {
+    schema: SchemaRef,
+    /// By column, the last one that had one value in all rows. Most meta columns are so throughout a file, and the names
+    /// of files are long: batches share it.
+    same: Vec<Option<ArrayRef>>,
 }
 
-fn unpack_column(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    match column.as_dictionary_opt::<Int32Type>() {
-        Some(packed) => take(packed.values().as_ref(), packed.keys(), None),
-        None => Ok(Arc::clone(column)),
+impl Unpacker {
+    /// `packed` is the schema of batches as they are read.
+    pub(super) fn new(packed: &Schema) -> Self {
+        Self { schema: unpacked_schema(packed), same: vec![None; packed.fields().len()] }
+    }
+
+    pub(super) fn unpack(&mut self, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let columns = rows.columns().iter().zip(&mut self.same).map(|(column, same)| unpack_column(column, same));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+    }
+}
+
+fn unpack_column(column: &ArrayRef, same: &mut Option<ArrayRef>) -> Result<ArrayRef, ArrowError> {
+    let Some(packed) = column.as_dictionary_opt::<Int32Type>() else { return Ok(Arc::clone(column)) };
+    let value = packed.values();
+    let unpacked = || take(value.as_ref(), packed.keys(), None);
+    if value.len() != 1 || value.null_count() > 0 || packed.keys().null_count() > 0 || packed.is_empty() {
+        return unpacked();
+    }
+    match same {
+        Some(same) if same.len() >= packed.len() && same.slice(0, 1).as_ref() == value.as_ref() => {
+            Ok(same.slice(0, packed.len()))
+        }
+        same => Ok(Arc::clone(same.insert(unpacked()?))),
     }
 }

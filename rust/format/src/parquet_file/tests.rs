@@ -61,6 +61,27 @@ fn any_layout_is_read(#[case] properties: WriterPropertiesBuilder) {
     }
 }
 
+/// Row groups of 100 rows: texts that are the same in all of them, in each of them, but for nulls, and nulls alone.
+#[test]
+fn columns_of_one_text_are_shared_by_batches() {
+    let texts =
+        |text: fn(usize) -> Option<&'static str>| Arc::new((0..300).map(text).collect::<StringArray>()) as ArrayRef;
+    let rows = RecordBatch::try_from_iter_with_nullable([
+        ("all", texts(|_| Some("one text")), true),
+        ("groups", texts(|row| Some(["first", "second", "second"][row / 100])), true),
+        ("nulls", texts(|row| (row % 9 > 0).then_some("some")), true),
+        ("none", texts(|_| None), true),
+    ])
+    .unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100)).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties)).unwrap();
+    writer.write(&rows).unwrap();
+    let batches = read(&writer.into_inner().unwrap(), Limits::default()).unwrap();
+    assert_eq!(arrow_select::concat::concat_batches(&rows.schema(), &batches).unwrap(), rows);
+    let place = |batch: &RecordBatch| batch.column(0).as_string::<i32>().values().as_ptr();
+    assert!(batches.len() > 4 && batches.iter().all(|batch| place(batch) == place(&batches[0])));
+}
+
 #[test]
 fn limits_hold() {
     let file = plain();
