@@ -470,7 +470,7 @@ def test_a_mark_of_deletes_that_is_no_boolean_is_refused_at_once(table: hudini.T
 
 def test_columns_that_rows_lack_are_not_dropped(table: hudini.Table) -> None:
     drops = {"hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true"}
-    with pytest.raises(hudini.UnsupportedFeature, match="column.drop"):
+    with pytest.raises(hudini.UnsupportedFeature, match=r"column\.drop"):
         table.upsert([trip("a", 1)], options=drops)
     assert table.history() == []
     assert hudini.open(table.path, options=drops).read().to_arrow().num_rows == 0
