@@ -7,8 +7,8 @@ use hudini_format::bloom::{
     BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter, DEFAULT_FALSE_POSITIVES, DEFAULT_MAX_ENTRIES,
     MAX_RECORD_KEY_FOOTER, MIN_RECORD_KEY_FOOTER,
 };
+use hudini_format::extremes::{bytes_of_all, extremes};
 
-use super::extremes::{bytes_of_all, extremes};
 use super::footer::footer;
 use crate::merge::record_keys;
 use crate::storage::Storage;

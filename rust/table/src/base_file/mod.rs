@@ -1,17 +1,14 @@
 //! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
 
-mod extremes;
 mod footer;
 pub(crate) mod groups;
 mod keys;
 mod parquet_schema;
 mod plain;
 mod read;
-mod repeated;
 mod row_groups;
 mod write;
 
-pub(crate) use extremes::extremes;
 pub(crate) use footer::column_bytes;
 pub use footer::{Footer, footer};
 pub use groups::LeftOut;

@@ -11,6 +11,7 @@ use hudini_format::parquet_file::{ParquetFile, Part};
 use hudini_format::schema::evolve::{Mapping, Projection};
 use parquet::arrow::ProjectionMask;
 use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::groups::{LeftOut, Question};
@@ -21,6 +22,10 @@ use crate::{Error, Result};
 
 /// Bytes that may be fetched rather than that a request is made to save some of them.
 const WORTH: u64 = 64 * 1024;
+
+/// Of a batch of rows that are wide.
+const BATCH_BYTES: i128 = 64 << 20;
+const FEW_ROWS: usize = 8192;
 
 /// Opens a base file of a snapshot; what comes out has exactly the schema `wanted`. `names` are those the file has for
 /// its columns.
@@ -126,12 +131,30 @@ fn batches(
     let metadata = file.metadata();
     let mask = ProjectionMask::roots(metadata.file_metadata().schema_descr(), projection.columns().iter().copied());
     let (parts, _) = parts(&file, &projection, wanted, matching).map_err(|e| e.at_path(path))?;
+    let batch_size = batch_size.min(most_rows(metadata, projection.columns()));
     let batches = file.batches(&parts, mask, batch_size).map_err(|e| e.at_path(path))?;
     let what = path.to_owned();
     Ok(Box::new(batches.map(move |batch| {
         let batch: RecordBatch = batch.map_err(|e| e.at_path(&what))?;
         projection.apply(&batch).map_err(|e| e.at_path(&what))
     })))
+}
+
+/// Rows that are read at a time, at most: as many as fit [`BATCH_BYTES`] on average, and [`FEW_ROWS`] whatever they take.
+fn most_rows(metadata: &ParquetMetaData, columns: &[usize]) -> usize {
+    let schema = metadata.file_metadata().schema_descr();
+    let is_read = |leaf: usize| columns.contains(&schema.get_column_root_idx(leaf));
+    let chunks =
+        metadata.row_groups().iter().flat_map(|group| group.columns().iter().take(schema.num_columns()).enumerate());
+    let bytes: i64 = chunks.filter(|(leaf, _)| is_read(*leaf)).map(|(_, chunk)| bytes_of(chunk)).sum();
+    let rows: i64 = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum();
+    let fitting = i128::from(rows) * BATCH_BYTES / i128::from(bytes.max(1));
+    usize::try_from(fitting).unwrap_or(usize::MAX).max(FEW_ROWS)
+}
+
+/// What a chunk takes when decoded. What it takes in the file says little of values that it holds once.
+fn bytes_of(chunk: &ColumnChunkMetaData) -> i64 {
+    chunk.unencoded_byte_array_data_bytes().unwrap_or(0).max(chunk.uncompressed_size())
 }
 
 pub(super) struct StoredFile {
@@ -170,5 +193,36 @@ impl ChunkReader for StoredFile {
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         self.fetch(start, length as u64).map_err(|e| ParquetError::External(Box::new(e)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int32Array, StringArray};
+    use arrow_schema::{DataType, Field};
+    use rstest::rstest;
+
+    use super::super::{WriteOptions, file_of};
+    use super::*;
+    use crate::options::Options;
+
+    #[rstest]
+    #[case::numbers(&[1], (64 << 20) / 100..64 << 20)]
+    #[case::long_texts_that_the_file_holds_once(&[0, 1], 60_000..70_000)]
+    #[case::texts_of_several_kibibytes(&[2], FEW_ROWS..FEW_ROWS + 1)]
+    fn wide_rows_come_fewer_at_a_time(#[case] columns: &[usize], #[case] rows: Range<usize>) {
+        let text = |name: &str| Field::new(name, DataType::Utf8, true);
+        let fields = vec![text("long"), Field::new("number", DataType::Int32, false), text("longer")];
+        let columns_of_rows: Vec<arrow_array::ArrayRef> = vec![
+            Arc::new(StringArray::new_repeated(&"x".repeat(1000), 100)),
+            Arc::new(Int32Array::from_iter_values(0..100)),
+            Arc::new(StringArray::new_repeated(&"x".repeat(10_000), 100)),
+        ];
+        let schema = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns_of_rows).unwrap();
+        let options = WriteOptions::of(&Options::default()).unwrap();
+        let file = Bytes::from(file_of(&schema, "t", &options, &[batch]).unwrap());
+        let found = most_rows(ParquetFile::open(file).unwrap().metadata(), columns);
+        assert!(rows.contains(&found), "{found}");
     }
 }

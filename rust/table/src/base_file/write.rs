@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::footer::bytes_of;
 use super::keys::KeySummary;
 use super::parquet_schema;
-use super::row_groups::RowGroups;
+use super::row_groups::{RowGroups, TextBounds};
 use crate::options::{self, Codec, Options};
 use crate::storage::{Put, Sink, Storage, from_io};
 use crate::{Error, Result};
@@ -67,6 +67,7 @@ pub struct WrittenFile {
     pub bytes: u64,
     /// By column: bytes in the file, and before they were compressed.
     pub column_bytes: BTreeMap<String, (i64, i64)>,
+    pub(crate) text_bounds: TextBounds,
 }
 
 /// Writes one base file; nothing is visible before [`BaseFileWriter::finish`].
@@ -119,11 +120,12 @@ impl BaseFileWriter {
         }
         self.groups.flush().map_err(|e| write_error(e, &self.path))?;
         let column_bytes = bytes_of(self.groups.flushed_row_groups());
+        let text_bounds = self.groups.text_bounds().clone();
         let sink = self.groups.into_inner().map_err(|e| write_error(e, &self.path))?;
         before_visible()?;
         let bytes = sink.bytes();
         match sink.close().map_err(|e| e.at_path(&self.path))? {
-            Put::Done(_) => Ok(WrittenFile { rows, bytes, column_bytes }),
+            Put::Done(_) => Ok(WrittenFile { rows, bytes, column_bytes, text_bounds }),
             Put::Refused => Err(Error::storage("a base file of this name is there already").at_path(self.path)),
         }
     }

@@ -15,6 +15,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use hudini_format::avro::RowDecoder;
+use hudini_format::extremes::extremes as extremes_of_texts;
 use hudini_format::log::{Block, BlockKind};
 use hudini_format::metadata_record::{StatValue, ValueType};
 use hudini_format::name::LogFileName;
@@ -22,7 +23,7 @@ use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{Record, meta};
 use serde::{Deserialize, Serialize};
 
-use crate::base_file;
+use crate::base_file::{self, WrittenFile};
 use crate::log_file::{Choice, LogFile, Part, Visitor};
 use crate::storage::Storage;
 use crate::{Error, Result};
@@ -61,6 +62,8 @@ pub(crate) struct Ranges(Vec<Running>);
 struct Running {
     at: usize,
     range: ColumnRange,
+    /// Of a column whose bounds the writer of the file tells: how their bytes are meant.
+    told: Option<fn(Vec<u8>) -> Option<StatValue>>,
 }
 
 impl Ranges {
@@ -73,19 +76,47 @@ impl Ranges {
             let Ok(at) = schema.index_of(top) else { continue };
             let kind = type_of(schema.field(at).data_type()).filter(|_| below.is_none());
             let kind = kind.ok_or_else(|| Error::unsupported(format!("column statistics of '{column}'")))?;
-            running.push(Running { at, range: ColumnRange::empty(column, kind) });
+            running.push(Running { at, range: ColumnRange::empty(column, kind), told: None });
         }
         Ok(Self(running))
     }
 
+    /// Of rows that go into a base file, whose writer compares texts anyway: [`Ranges::finish_with`] must be told of it.
+    pub(crate) fn beside_file(schema: &Schema, columns: &[String]) -> Result<Self> {
+        let mut ranges = Self::new(schema, columns)?;
+        for Running { at, told, .. } in &mut ranges.0 {
+            *told = match schema.field(*at).data_type() {
+                DataType::Utf8 => Some(|bytes| String::from_utf8(bytes).ok().map(StatValue::String)),
+                DataType::Binary => Some(|bytes| Some(StatValue::Bytes(bytes))),
+                _ => None,
+            };
+        }
+        Ok(ranges)
+    }
+
     pub(crate) fn add(&mut self, rows: &RecordBatch) -> Result<()> {
-        for Running { at, range } in &mut self.0 {
+        for Running { at, range, told } in &mut self.0 {
             let Some(values) = rows.columns().get(*at) else { continue };
             range.rows += values.len() as i64;
             range.nulls += values.null_count() as i64;
-            range.widen(bounds(values));
+            if told.is_none() {
+                range.widen(bounds(values));
+            }
         }
         Ok(())
+    }
+
+    /// With what the file turned out to hold.
+    pub(crate) fn finish_with(mut self, written: &WrittenFile) -> Result<Vec<ColumnRange>> {
+        for Running { range, told, .. } in &mut self.0 {
+            // A file without rows is told nothing.
+            let Some(value) = told.filter(|_| written.rows > 0) else { continue };
+            let missing = || Error::internal(format!("the bounds of column '{}' are not known", range.column));
+            if let Some((least, greatest)) = written.text_bounds.get(&range.column).ok_or_else(missing)?.clone() {
+                range.bounds = Some(value(least).zip(value(greatest)).ok_or_else(missing)?);
+            }
+        }
+        Ok(with_bytes(self.finish(), &written.column_bytes))
     }
 
     pub(crate) fn finish(self) -> Vec<ColumnRange> {
@@ -254,11 +285,11 @@ pub(crate) fn bounds(values: &ArrayRef) -> Option<(StatValue, StatValue)> {
         DataType::Float64 => numbers::<Float64Type>(values, by_value_f64, StatValue::Double),
         DataType::Utf8 => {
             let text = |text: &str| StatValue::String(text.to_owned());
-            base_file::extremes(values.as_string::<i32>()).map(|(least, greatest)| (text(least), text(greatest)))
+            extremes_of_texts(values.as_string::<i32>()).map(|(least, greatest)| (text(least), text(greatest)))
         }
         DataType::Binary => {
             let bytes = |bytes: &[u8]| StatValue::Bytes(bytes.to_vec());
-            base_file::extremes(values.as_binary::<i32>()).map(|(least, greatest)| (bytes(least), bytes(greatest)))
+            extremes_of_texts(values.as_binary::<i32>()).map(|(least, greatest)| (bytes(least), bytes(greatest)))
         }
         DataType::FixedSizeBinary(_) => extremes(
             values.as_fixed_size_binary().iter().flatten(),

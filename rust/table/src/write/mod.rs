@@ -39,6 +39,6 @@ pub use recorded::{RecordedGroup, scattered};
 pub use request::{CommitResult, SchemaMode, WriteRequest};
 pub(crate) use staged::sweep;
 pub use staged::{Staged, Staging};
-pub(crate) use task::BATCH_ROWS;
+pub(crate) use task::FILE_BATCH_ROWS;
 pub use task::{Status, Task};
 pub use workers::{LookupTask, NewSlots};

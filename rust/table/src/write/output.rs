@@ -14,7 +14,7 @@ use crate::base_file::{BaseFileWriter, KeySummary, WriteOptions, WrittenFile};
 use crate::concurrency::{self, MarkerKind};
 use crate::context::Context;
 use crate::merge::MergeCounts;
-use crate::metadata::ranges::{self, ColumnRange, Ranges};
+use crate::metadata::ranges::{ColumnRange, Ranges};
 use crate::storage::{Put, Storage};
 use crate::view::{DataFile, PARTITION_FILE, in_partition};
 use crate::{Error, ErrorKind, Result};
@@ -47,7 +47,7 @@ impl Output<'_> {
         self.prepare_file(name, kind)?;
         let path = in_partition(self.partition, name);
         let mut writer = BaseFileWriter::new(self.storage, &path, schema, self.table, self.options, keys)?;
-        let mut ranges = Ranges::new(schema, self.indexed)?;
+        let mut ranges = Ranges::beside_file(schema, self.indexed)?;
         let mut names = SameText::new(name);
         for rows in rows {
             let rows = named(&rows?, schema, &mut names)?;
@@ -58,7 +58,7 @@ impl Output<'_> {
             self.check_still_wanted()?;
             self.check_marked(name, kind)
         })?;
-        let ranges = ranges::with_bytes(ranges.finish(), &written.column_bytes);
+        let ranges = ranges.finish_with(&written)?;
         Ok((written, ranges))
     }
 

@@ -20,7 +20,7 @@ use crate::storage::Storage;
 use crate::table::Location;
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::view::FileSlice;
-use crate::write::{BATCH_ROWS, Output, count, rows_at_most, unnamed};
+use crate::write::{FILE_BATCH_ROWS, Output, count, rows_at_most, unnamed};
 
 /// All that a worker needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ impl CompactionTask {
         let mut logs = SliceLogs::open(storage, &self.snapshot, slice, &self.rule)?;
         let base = |columns: &SchemaRef| self.base_rows(storage, columns);
         let mut merged =
-            merge::merged(&mut logs, &unnamed(&schema), base, BATCH_ROWS, &self.memory.shared_by(at_once))?;
+            merge::merged(&mut logs, &unnamed(&schema), base, FILE_BATCH_ROWS, &self.memory.shared_by(at_once))?;
         let read_ms = context.clock.monotonic_ms() - started;
 
         let name = BaseFileName {
@@ -149,7 +149,9 @@ impl CompactionTask {
 
     fn base_rows(&self, storage: &Arc<dyn Storage>, columns: &SchemaRef) -> Result<Batches> {
         match &self.slice.base {
-            Some(base) => base_file::read(storage, &self.slice.path(base), columns, &Mapping::default(), BATCH_ROWS),
+            Some(base) => {
+                base_file::read(storage, &self.slice.path(base), columns, &Mapping::default(), FILE_BATCH_ROWS)
+            }
             None => Ok(Box::new(std::iter::empty())),
         }
     }

@@ -6,9 +6,7 @@ use arrow_array::types::ByteArrayType;
 use arrow_array::{Array, GenericByteArray};
 
 /// `None` if all are null.
-pub(crate) fn extremes<T: ByteArrayType<Offset = i32>>(
-    values: &GenericByteArray<T>,
-) -> Option<(&T::Native, &T::Native)> {
+pub fn extremes<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> Option<(&T::Native, &T::Native)> {
     let (least, greatest) = match values.nulls().filter(|nulls| nulls.null_count() > 0) {
         Some(nulls) => of_each(each(values).zip(nulls.iter()).filter(|(_, is_valid)| *is_valid).map(|(text, _)| text)),
         None if is_repeated(values) => Some((0, 0)),
@@ -18,7 +16,7 @@ pub(crate) fn extremes<T: ByteArrayType<Offset = i32>>(
 }
 
 /// The bytes of the values and nothing else: an array may be a slice of one.
-pub(super) fn bytes_of_all<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> &[u8] {
+pub fn bytes_of_all<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> &[u8] {
     let bounds = values.value_offsets().first().zip(values.value_offsets().last());
     bounds.and_then(|(start, end)| values.value_data().get(*start as usize..*end as usize)).unwrap_or_default()
 }
@@ -32,7 +30,7 @@ fn each<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> impl It
 
 /// Whether every row has the same value, as in most meta columns. That is seen in one comparison of the column's bytes
 /// with themselves, a value further on.
-pub(super) fn is_repeated<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> bool {
+pub fn is_repeated<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> bool {
     let (Some(first), all) = (each(values).next(), bytes_of_all(values)) else { return false };
     let length = first.bytes.len();
     let further_on = all.get(length..).zip(all.len().checked_sub(length).and_then(|most| all.get(..most)));
@@ -66,6 +64,7 @@ struct Text<'v> {
 }
 
 impl<'v> Text<'v> {
+    #[inline]
     fn new(row: usize, bytes: &'v [u8]) -> Self {
         let head = match bytes.first_chunk() {
             Some(head) => u64::from_be_bytes(*head),
@@ -79,6 +78,7 @@ impl<'v> Text<'v> {
         Self { row, head, bytes }
     }
 
+    #[inline]
     fn order(&self, other: &Self) -> Ordering {
         self.head.cmp(&other.head).then_with(|| match self.bytes.len().max(other.bytes.len()) {
             // The head is all of them; what is longer has zeros at its end.

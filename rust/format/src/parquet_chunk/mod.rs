@@ -1,0 +1,327 @@
+//! Column chunks of Parquet files, written.
+//!
+//! ```text
+//! chunk            dictionary page, if any | data page...
+//! dictionary page  header | values, PLAIN                                   in the order in which they came
+//! data page (v1)   header | levels, if values may be null | values          as places in the dictionary, or PLAIN
+//! levels           u32 size, least byte first | runs of 1 (there) and 0 (null)
+//! places           bits of each | runs
+//! ```
+//!
+//! The `parquet` crate writes the same bytes (the tests hold one against the other), but looks at values one by one and
+//! several times. What differs is when a dictionary is given up: here also after the first page, where dictionary and
+//! places take as much room as the values. So do the writers in Java; a column of keys would otherwise be told apart value
+//! by value until the dictionary is full, for nothing.
+
+mod bounds;
+mod codec;
+mod hybrid;
+mod kind;
+mod numbers;
+mod pages;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+use arrow_array::Array;
+use arrow_array::types::{
+    BinaryType, Date32Type, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, Utf8Type,
+};
+use arrow_schema::{DataType, TimeUnit};
+use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::{EnabledStatistics, WriterPropertiesPtr, WriterVersion};
+use parquet::schema::types::ColumnDescPtr;
+
+use self::codec::Codec;
+use self::hybrid::{append_run, append_runs, width_of};
+use self::kind::{Dictionary, Kind};
+use self::numbers::Numbers;
+use self::pages::{PageTold, Pages, Whole, merge};
+use self::texts::Texts;
+
+/// A column of one row group, under way.
+pub trait ChunkWriter: Send {
+    fn write(&mut self, values: &dyn Array) -> Result<()>;
+
+    /// About so many bytes it has so far.
+    fn bytes(&self) -> usize;
+
+    fn close(self: Box<Self>) -> Result<WrittenChunk>;
+}
+
+/// A whole chunk, for a writer of row groups.
+#[derive(Debug)]
+pub struct WrittenChunk {
+    pub bytes: Bytes,
+    pub told: ColumnCloseResult,
+    /// The least and the greatest value of a column of texts, in full. `None` for others, and where all are null.
+    pub extremes: Option<TextExtremes>,
+}
+
+pub type TextExtremes = (Vec<u8>, Vec<u8>);
+
+/// `None` where it is left to the crate: nested columns, and types and settings that base files hardly ever have.
+pub fn chunk_writer(
+    column: &ColumnDescPtr,
+    values: &DataType,
+    properties: &WriterPropertiesPtr,
+) -> Option<Box<dyn ChunkWriter>> {
+    match values {
+        DataType::Utf8 => chunk::<Texts<Utf8Type>>(column, properties),
+        DataType::Binary => chunk::<Texts<BinaryType>>(column, properties),
+        DataType::Int32 => chunk::<Numbers<Int32Type>>(column, properties),
+        DataType::Int64 => chunk::<Numbers<Int64Type>>(column, properties),
+        DataType::Float32 => chunk::<Numbers<Float32Type>>(column, properties),
+        DataType::Float64 => chunk::<Numbers<Float64Type>>(column, properties),
+        DataType::Date32 => chunk::<Numbers<Date32Type>>(column, properties),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => chunk::<Numbers<TimestampMillisecondType>>(column, properties),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => chunk::<Numbers<TimestampMicrosecondType>>(column, properties),
+        _ => None,
+    }
+}
+
+fn chunk<K: Kind>(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Option<Box<dyn ChunkWriter>> {
+    let path = column.path();
+    let is_known = column.physical_type() == K::PHYSICAL
+        && column.max_rep_level() == 0
+        && path.parts().len() == 1
+        && properties.writer_version() == WriterVersion::PARQUET_1_0
+        && properties.statistics_enabled(path) == EnabledStatistics::Page
+        && !properties.write_page_header_statistics(path)
+        && properties.encoding(path).is_none_or(|encoding| encoding == Encoding::PLAIN)
+        && properties.bloom_filter_properties(path).is_none();
+    let codec = Codec::of(properties.compression(path)).filter(|_| is_known)?;
+    Some(Box::new(Chunk::<K> {
+        has_levels: column.max_def_level() > 0,
+        page_rows: properties.data_page_row_count_limit().max(1),
+        page_bytes: properties.column_data_page_size_limit(path),
+        dictionary_bytes: properties.column_dictionary_page_size_limit(path),
+        pages: Pages::new(ColumnDescPtr::clone(column), WriterPropertiesPtr::clone(properties), codec),
+        page: Under::new(),
+        dictionary: properties.dictionary_enabled(path).then(K::Dictionary::default),
+        is_dictionary_full: false,
+        is_dictionary_judged: false,
+        repeated: None,
+    }))
+}
+
+struct Chunk<K: Kind> {
+    has_levels: bool,
+    page_rows: usize,
+    page_bytes: usize,
+    dictionary_bytes: usize,
+    pages: Pages<K>,
+    page: Under<K::Bound>,
+    dictionary: Option<K::Dictionary>,
+    /// The pages so far refer to it, no other will.
+    is_dictionary_full: bool,
+    /// Whether a page of it has shown that it is worth its room.
+    is_dictionary_judged: bool,
+    /// The last values of which every row had the same one. Those that come next are often parts of them.
+    repeated: Option<K::Values>,
+}
+
+/// The page under way.
+struct Under<B> {
+    rows: usize,
+    nulls: usize,
+    /// Of each row; none as long as there is no null.
+    levels: Vec<u32>,
+    /// Where a dictionary is in use, else `plain`.
+    places: Vec<u32>,
+    plain: Vec<u8>,
+    /// That all values take when laid down.
+    plain_bytes: usize,
+    /// Of values that went into `plain`.
+    extremes: Option<(B, B)>,
+    odd_values: Option<u64>,
+}
+
+impl<B> Under<B> {
+    fn new() -> Self {
+        Self {
+            rows: 0,
+            nulls: 0,
+            levels: Vec::new(),
+            places: Vec::new(),
+            plain: Vec::new(),
+            plain_bytes: 0,
+            extremes: None,
+            odd_values: None,
+        }
+    }
+
+    /// Empty, with the room that it had.
+    fn clear(&mut self) {
+        let mut old = std::mem::replace(self, Self::new());
+        old.levels.clear();
+        old.places.clear();
+        (self.levels, self.places) = (old.levels, old.places);
+    }
+
+    fn append_levels(&mut self, values: &dyn Array) {
+        if let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) {
+            self.levels.resize(self.rows, 1);
+            self.levels.extend(nulls.iter().map(u32::from));
+            self.nulls += nulls.null_count();
+        } else if self.nulls > 0 {
+            self.levels.resize(self.rows + values.len(), 1);
+        }
+    }
+
+    fn lay_levels(&self, out: &mut Vec<u8>) {
+        const SIZE: usize = 4;
+        let start = out.len();
+        out.extend_from_slice(&[0; SIZE]);
+        if self.nulls == 0 {
+            append_run(1, self.rows, 1, out);
+        } else {
+            append_runs(&self.levels, 1, out);
+        }
+        let size = (out.len() - start - SIZE) as u32;
+        if let Some(place) = out.get_mut(start..start + SIZE) {
+            place.copy_from_slice(&size.to_le_bytes());
+        }
+    }
+}
+
+impl<K: Kind> ChunkWriter for Chunk<K> {
+    fn write(&mut self, values: &dyn Array) -> Result<()> {
+        let values = K::values(values)
+            .ok_or_else(|| ParquetError::General(format!("a column chunk of {} values", values.data_type())))?;
+        let is_repeated = K::is_repeated(values, self.repeated.as_ref());
+        self.repeated = is_repeated.then(|| values.clone());
+        let mut at = 0;
+        while at < values.len() {
+            let most = (values.len() - at).min(self.page_rows - self.page.rows);
+            let fitting = K::fitting(values, at, self.room()).min(most);
+            if fitting == 0 && self.page.rows > 0 {
+                self.end_page()?;
+                continue;
+            }
+            // A value may be larger than a page should be.
+            let rows = fitting.max(1);
+            self.take(&K::slice(values, at, rows), is_repeated);
+            at += rows;
+            self.end_what_is_full()?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        let dictionary = self.dictionary.as_ref().map_or(0, Dictionary::plain_bytes);
+        self.pages.bytes() + dictionary + self.page.plain.len() + self.page.places.len() * size_of::<u16>()
+    }
+
+    fn close(mut self: Box<Self>) -> Result<WrittenChunk> {
+        if self.page.rows > 0 {
+            self.end_page()?;
+        }
+        let dictionary = self.dictionary.filter(|dictionary| dictionary.len() > 0).map(|dictionary| {
+            let count = dictionary.len();
+            (dictionary.into_plain(), count)
+        });
+        self.pages.close(dictionary)
+    }
+}
+
+impl<K: Kind> Chunk<K> {
+    /// The dictionary, while values go into it.
+    fn filling(&mut self) -> Option<&mut K::Dictionary> {
+        self.dictionary.as_mut().filter(|_| !self.is_dictionary_full)
+    }
+
+    /// Bytes that are looked at next, at most.
+    fn room(&mut self) -> usize {
+        let (dictionary_bytes, page_bytes) = (self.dictionary_bytes, self.page_bytes);
+        match self.filling() {
+            Some(_) => dictionary_bytes,
+            None => page_bytes.saturating_sub(self.page.plain_bytes),
+        }
+    }
+
+    fn take(&mut self, values: &K::Values, is_repeated: bool) {
+        if self.has_levels {
+            self.page.append_levels(values);
+        }
+        self.page.rows += values.len();
+        self.page.plain_bytes += K::plain_bytes(values);
+        if let Some(odd) = K::odd_values(values) {
+            *self.page.odd_values.get_or_insert(0) += odd;
+        }
+        let Some(dictionary) = self.dictionary.as_mut().filter(|_| !self.is_dictionary_full) else {
+            if let Some(extremes) = K::extremes(values) {
+                merge::<K>(&mut self.page.extremes, extremes);
+            }
+            return K::append_plain(values, &mut self.page.plain);
+        };
+        let places = &mut self.page.places;
+        if let Some(place) = if is_repeated { dictionary.place_of_first(values) } else { None } {
+            places.resize(places.len() + values.len(), place);
+        } else {
+            dictionary.append_places(values, places);
+        }
+    }
+
+    fn end_what_is_full(&mut self) -> Result<()> {
+        let most = self.dictionary_bytes;
+        let is_dictionary_full = self.filling().is_some_and(|dictionary| dictionary.plain_bytes() >= most);
+        if is_dictionary_full || self.page.rows >= self.page_rows || self.page.plain.len() >= self.page_bytes {
+            self.end_page()?;
+            self.is_dictionary_full |= is_dictionary_full;
+        }
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> Result<()> {
+        let mut raw = Vec::with_capacity(self.page.plain.len() + 2 * self.page.places.len() + 64);
+        if self.has_levels {
+            self.page.lay_levels(&mut raw);
+        }
+        let encoding = self.lay_values(&mut raw);
+        let page = &mut self.page;
+        let text_bytes = K::text_bytes(page.plain_bytes, page.rows - page.nulls);
+        let (rows, nulls, odd_values) = (page.rows, page.nulls, page.odd_values);
+        let told = PageTold { rows, nulls, extremes: page.extremes.take(), odd_values, text_bytes };
+        self.page.clear();
+        self.pages.append(Whole { raw, encoding, told })
+    }
+
+    /// The extremes of the page are known after it.
+    fn lay_values(&mut self, raw: &mut Vec<u8>) -> Encoding {
+        let page = &mut self.page;
+        // Where all are null nothing shows yet whether there will be a dictionary.
+        let filling = self.dictionary.as_ref().filter(|dictionary| !self.is_dictionary_full && dictionary.len() > 0);
+        let Some(dictionary) = filling else {
+            raw.append(&mut page.plain);
+            return Encoding::PLAIN;
+        };
+        page.extremes = dictionary.extremes(distinct(&page.places, dictionary.len()));
+        let front = raw.len();
+        let width = width_of((dictionary.len() as u32).saturating_sub(1));
+        raw.push(width);
+        append_runs(&page.places, width, raw);
+        let is_worth_it = raw.len() - front + dictionary.plain_bytes() < page.plain_bytes;
+        if std::mem::replace(&mut self.is_dictionary_judged, true) || is_worth_it {
+            return Encoding::RLE_DICTIONARY;
+        }
+        raw.truncate(front);
+        dictionary.append_plain(&page.places, raw);
+        self.dictionary = None;
+        Encoding::PLAIN
+    }
+}
+
+/// Each of the places once, out of so many.
+fn distinct(places: &[u32], count: usize) -> impl Iterator<Item = u32> {
+    let mut is_met = vec![false; count];
+    places
+        .iter()
+        .copied()
+        .filter(move |place| is_met.get_mut(*place as usize).is_some_and(|is_met| !std::mem::replace(is_met, true)))
+}

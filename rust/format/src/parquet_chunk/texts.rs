@@ -1,0 +1,260 @@
+//! Texts and binary values.
+
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, Hasher};
+use std::marker::PhantomData;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{BinaryType, ByteArrayType, Utf8Type};
+use arrow_array::{Array, GenericByteArray};
+use foldhash::fast::RandomState;
+use parquet::basic::Type as Physical;
+use parquet::data_type::ByteArray;
+use parquet::file::statistics::{Statistics, ValueStatistics};
+
+use super::kind::{Dictionary, Kind, Told};
+use super::slots::Slots;
+use super::{TextExtremes, bounds};
+use crate::extremes::{bytes_of_all, extremes, is_repeated};
+
+/// Of the length that stands before each.
+const LENGTH: usize = 4;
+
+pub(super) struct Texts<T>(PhantomData<T>);
+
+pub(super) trait Type: ByteArrayType<Offset = i32> + Sized {
+    /// Whether what is cut must stay a text.
+    const IS_TEXT: bool;
+
+    fn values(array: &dyn Array) -> Option<&GenericByteArray<Self>>;
+}
+
+impl Type for Utf8Type {
+    const IS_TEXT: bool = true;
+
+    fn values(array: &dyn Array) -> Option<&GenericByteArray<Self>> {
+        array.as_string_opt()
+    }
+}
+
+impl Type for BinaryType {
+    const IS_TEXT: bool = false;
+
+    fn values(array: &dyn Array) -> Option<&GenericByteArray<Self>> {
+        array.as_binary_opt()
+    }
+}
+
+impl<T: Type> Kind for Texts<T> {
+    type Values = GenericByteArray<T>;
+    type Bound = Vec<u8>;
+    type Dictionary = TextDictionary<T>;
+    const PHYSICAL: Physical = Physical::BYTE_ARRAY;
+
+    fn values(array: &dyn Array) -> Option<&Self::Values> {
+        T::values(array)
+    }
+
+    fn slice(values: &Self::Values, at: usize, rows: usize) -> Self::Values {
+        values.slice(at, rows)
+    }
+
+    fn fitting(values: &Self::Values, at: usize, bytes: usize) -> usize {
+        let ends = values.value_offsets().get(at..).unwrap_or_default();
+        let start = ends.first().copied().unwrap_or_default();
+        let fit = |rows: usize| ends.get(rows).is_some_and(|end| (end - start) as usize + LENGTH * rows <= bytes);
+        let all = values.len() - at;
+        if fit(all) {
+            return all;
+        }
+        let (mut fitting, mut too_many) = (0, all);
+        while too_many - fitting > 1 {
+            let rows = fitting.midpoint(too_many);
+            *(if fit(rows) { &mut fitting } else { &mut too_many }) = rows;
+        }
+        fitting
+    }
+
+    fn is_repeated(values: &Self::Values, before: Option<&Self::Values>) -> bool {
+        values.null_count() == 0 && (before.is_some_and(|before| is_part(values, before)) || is_repeated(values))
+    }
+
+    fn plain_bytes(values: &Self::Values) -> usize {
+        match values.nulls() {
+            None => bytes_of_all(values).len() + LENGTH * values.len(),
+            Some(_) => values.iter().flatten().map(|value| LENGTH + bytes_of::<T>(value).len()).sum(),
+        }
+    }
+
+    fn text_bytes(plain_bytes: usize, count: usize) -> Option<i64> {
+        i64::try_from(plain_bytes - LENGTH * count).ok()
+    }
+
+    fn append_plain(values: &Self::Values, out: &mut Vec<u8>) {
+        out.reserve(Self::plain_bytes(values));
+        for_each(values, |value| append(value, out));
+    }
+
+    fn extremes(values: &Self::Values) -> Option<(Vec<u8>, Vec<u8>)> {
+        extremes(values).map(|(least, greatest)| (bytes_of::<T>(least).to_vec(), bytes_of::<T>(greatest).to_vec()))
+    }
+
+    fn order(a: &Vec<u8>, b: &Vec<u8>) -> Ordering {
+        a.cmp(b)
+    }
+
+    fn bytes(bound: &Vec<u8>) -> Vec<u8> {
+        bound.clone()
+    }
+
+    fn shorter_below(bound: &Vec<u8>, most: usize) -> Option<Vec<u8>> {
+        bounds::shorter_below(bound, most, T::IS_TEXT)
+    }
+
+    fn shorter_above(bound: &Vec<u8>, most: usize) -> Option<Vec<u8>> {
+        bounds::shorter_above(bound, most, T::IS_TEXT)
+    }
+
+    fn texts(extremes: TextExtremes) -> Option<TextExtremes> {
+        Some(extremes)
+    }
+
+    fn statistics(told: Told<Vec<u8>>) -> Statistics {
+        let (least, greatest) = told.bounds.unzip();
+        let statistics = ValueStatistics::new(
+            least.map(ByteArray::from),
+            greatest.map(ByteArray::from),
+            None,
+            Some(told.nulls),
+            false,
+        );
+        let statistics = statistics.with_min_is_exact(told.are_exact.0).with_max_is_exact(told.are_exact.1);
+        Statistics::ByteArray(statistics.with_backwards_compatible_min_max(told.is_signed))
+    }
+}
+
+fn bytes_of<T: ByteArrayType>(value: &T::Native) -> &[u8] {
+    value.as_ref()
+}
+
+/// Whether it is the beginning of the very same column.
+fn is_part<T: Type>(values: &GenericByteArray<T>, of: &GenericByteArray<T>) -> bool {
+    (1..=of.len()).contains(&values.len())
+        && values.values().ptr_eq(of.values())
+        && values.value_offsets().as_ptr() == of.value_offsets().as_ptr()
+}
+
+#[inline]
+fn for_each<T: Type>(values: &GenericByteArray<T>, mut take: impl FnMut(&[u8])) {
+    if let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) {
+        nulls.valid_indices().for_each(|row| take(bytes_of::<T>(values.value(row))));
+        return;
+    }
+    let data = values.value_data();
+    for (start, end) in values.value_offsets().iter().zip(values.value_offsets().iter().skip(1)) {
+        take(data.get(*start as usize..*end as usize).unwrap_or_default());
+    }
+}
+
+#[inline]
+fn append(value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    out.extend_from_slice(value);
+}
+
+pub(super) struct TextDictionary<T> {
+    plain: Vec<u8>,
+    /// Where each value begins in `plain`, and behind the last one.
+    starts: Vec<u32>,
+    slots: Slots,
+    hashes: RandomState,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Default for TextDictionary<T> {
+    fn default() -> Self {
+        let hashes = RandomState::default();
+        Self { plain: Vec::new(), starts: vec![0], slots: Slots::new(), hashes, kind: PhantomData }
+    }
+}
+
+impl<T: Type> TextDictionary<T> {
+    #[inline]
+    fn place(&mut self, value: &[u8]) -> u32 {
+        let mut hasher = self.hashes.build_hasher();
+        hasher.write(value);
+        let next = self.len() as u32;
+        let (plain, starts) = (&self.plain, &self.starts);
+        let place = self.slots.place(hasher.finish(), next, |place| are_same(at(plain, starts, place), value));
+        if place == next {
+            append(value, &mut self.plain);
+            self.starts.push(self.plain.len() as u32);
+        }
+        place
+    }
+
+    fn value(&self, place: u32) -> &[u8] {
+        at(&self.plain, &self.starts, place)
+    }
+}
+
+/// Most texts are short: a call of `memcmp`, or a loop, takes longer than to compare their first and their last bytes.
+#[inline]
+fn are_same(a: &[u8], b: &[u8]) -> bool {
+    match a.len() {
+        length if length != b.len() => false,
+        0..4 => a.iter().eq(b),
+        4..8 => ends::<4>(a) == ends::<4>(b),
+        8..=16 => ends::<8>(a) == ends::<8>(b),
+        17..=32 => ends::<16>(a) == ends::<16>(b),
+        _ => a == b,
+    }
+}
+
+#[inline]
+fn ends<const LENGTH: usize>(text: &[u8]) -> Option<(&[u8; LENGTH], &[u8; LENGTH])> {
+    text.first_chunk().zip(text.last_chunk())
+}
+
+#[inline]
+fn at<'p>(plain: &'p [u8], starts: &[u32], place: u32) -> &'p [u8] {
+    let bounds = starts.get(place as usize).zip(starts.get(place as usize + 1));
+    bounds.and_then(|(start, end)| plain.get(*start as usize + LENGTH..*end as usize)).unwrap_or_default()
+}
+
+impl<T: Type> Dictionary for TextDictionary<T> {
+    type Values = GenericByteArray<T>;
+    type Bound = Vec<u8>;
+
+    fn append_places(&mut self, values: &Self::Values, out: &mut Vec<u32>) {
+        for_each(values, |value| out.push(self.place(value)));
+    }
+
+    fn place_of_first(&mut self, values: &Self::Values) -> Option<u32> {
+        (!values.is_empty()).then(|| self.place(bytes_of::<T>(values.value(0))))
+    }
+
+    fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn plain_bytes(&self) -> usize {
+        self.plain.len()
+    }
+
+    fn into_plain(self) -> Vec<u8> {
+        self.plain
+    }
+
+    fn append_plain(&self, places: &[u32], out: &mut Vec<u8>) {
+        places.iter().for_each(|place| append(self.value(*place), out));
+    }
+
+    fn extremes(&self, places: impl Iterator<Item = u32>) -> Option<(Vec<u8>, Vec<u8>)> {
+        let mut values = places.map(|place| self.value(place));
+        let first = values.next()?;
+        let (least, greatest) =
+            values.fold((first, first), |(least, greatest), value| (least.min(value), greatest.max(value)));
+        Some((least.to_vec(), greatest.to_vec()))
+    }
+}
