@@ -214,9 +214,9 @@ mod tests {
         let text = |name: &str| Field::new(name, DataType::Utf8, true);
         let fields = vec![text("long"), Field::new("number", DataType::Int32, false), text("longer")];
         let columns_of_rows: Vec<arrow_array::ArrayRef> = vec![
-            Arc::new(StringArray::new_repeated(&"x".repeat(1000), 100)),
+            Arc::new(StringArray::new_repeated("x".repeat(1000), 100)),
             Arc::new(Int32Array::from_iter_values(0..100)),
-            Arc::new(StringArray::new_repeated(&"x".repeat(10_000), 100)),
+            Arc::new(StringArray::new_repeated("x".repeat(10_000), 100)),
         ];
         let schema = Arc::new(Schema::new(fields));
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns_of_rows).unwrap();
