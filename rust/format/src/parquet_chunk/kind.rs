@@ -27,8 +27,18 @@ pub(super) trait Kind: 'static {
     /// Whether every row has the same value, where that is quickly seen. `before` are values of which that is known.
     fn is_repeated(values: &Self::Values, before: Option<&Self::Values>) -> bool;
 
+    /// How many values at the beginning are the same in both, for kinds that come packed.
+    fn same_at_first(_values: &Self::Values, _others: &Self::Values) -> usize {
+        0
+    }
+
     /// Bytes of all that are not null, as [`Kind::append_plain`] lays them down.
     fn plain_bytes(values: &Self::Values) -> usize;
+
+    /// Of one of them, for kinds that come packed.
+    fn bytes_at(_values: &Self::Values, _row: usize) -> usize {
+        0
+    }
 
     /// The same without their lengths, of kinds that have lengths.
     fn text_bytes(_plain_bytes: usize, _count: usize) -> Option<i64> {
@@ -90,8 +100,8 @@ pub(super) trait Dictionary: Default + Send + Sized {
     /// Appends the places of all values that are not null.
     fn append_places(&mut self, values: &Self::Values, out: &mut Vec<u32>);
 
-    /// The place of the one value that all rows have.
-    fn place_of_first(&mut self, values: &Self::Values) -> Option<u32>;
+    /// The place of one of the values. `None` if there is no such row.
+    fn place_of(&mut self, values: &Self::Values, row: usize) -> Option<u32>;
 
     fn len(&self) -> usize;
 

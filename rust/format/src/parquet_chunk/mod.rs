@@ -18,6 +18,7 @@ mod codec;
 mod hybrid;
 mod kind;
 mod numbers;
+mod packed;
 mod pages;
 mod slots;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod tests;
 mod texts;
 
 use arrow_array::Array;
+use arrow_array::cast::AsArray;
 use arrow_array::types::{
     BinaryType, Date32Type, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
     TimestampMillisecondType, Utf8Type,
@@ -41,11 +43,13 @@ use self::codec::Codec;
 use self::hybrid::{append_run, append_runs, width_of};
 use self::kind::{Dictionary, Kind};
 use self::numbers::Numbers;
+use self::packed::Known;
 use self::pages::{PageTold, Pages, Whole, merge};
 use self::texts::Texts;
 
 /// A column of one row group, under way.
 pub trait ChunkWriter: Send {
+    /// Values of the column's type, or packed: numbers of a dictionary of them.
     fn write(&mut self, values: &dyn Array) -> Result<()>;
 
     /// About so many bytes it has so far.
@@ -107,6 +111,7 @@ fn chunk<K: Kind>(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> O
         is_dictionary_full: false,
         is_dictionary_judged: false,
         repeated: None,
+        known: Known::default(),
     }))
 }
 
@@ -124,6 +129,7 @@ struct Chunk<K: Kind> {
     is_dictionary_judged: bool,
     /// The last values of which every row had the same one. Those that come next are often parts of them.
     repeated: Option<K::Values>,
+    known: Known<K>,
 }
 
 /// The page under way.
@@ -192,6 +198,9 @@ impl<B> Under<B> {
 
 impl<K: Kind> ChunkWriter for Chunk<K> {
     fn write(&mut self, values: &dyn Array) -> Result<()> {
+        if let Some(packed) = values.as_dictionary_opt::<Int32Type>() {
+            return self.write_packed(packed);
+        }
         let values = K::values(values)
             .ok_or_else(|| ParquetError::General(format!("a column chunk of {} values", values.data_type())))?;
         let is_repeated = K::is_repeated(values, self.repeated.as_ref());
@@ -261,7 +270,7 @@ impl<K: Kind> Chunk<K> {
             return K::append_plain(values, &mut self.page.plain);
         };
         let places = &mut self.page.places;
-        if let Some(place) = if is_repeated { dictionary.place_of_first(values) } else { None } {
+        if let Some(place) = if is_repeated { dictionary.place_of(values, 0) } else { None } {
             places.resize(places.len() + values.len(), place);
         } else {
             dictionary.append_places(values, places);

@@ -225,8 +225,8 @@ impl<T: ArrowPrimitiveType<Native: Number>> Dictionary for NumberDictionary<T> {
         for_each(values, |number| out.push(self.place(number)));
     }
 
-    fn place_of_first(&mut self, values: &Self::Values) -> Option<u32> {
-        values.values().first().map(|number| self.place(*number))
+    fn place_of(&mut self, values: &Self::Values, row: usize) -> Option<u32> {
+        values.values().get(row).map(|number| self.place(*number))
     }
 
     fn len(&self) -> usize {

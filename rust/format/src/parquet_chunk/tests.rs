@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use arrow_array::types::TimestampMicrosecondType;
 use arrow_array::{
-    ArrayRef, BinaryArray, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array, PrimitiveArray,
-    RecordBatch, RecordBatchReader, StringArray,
+    ArrayRef, BinaryArray, Date32Array, DictionaryArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    PrimitiveArray, RecordBatch, RecordBatchReader, StringArray,
 };
 use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
@@ -222,6 +222,15 @@ fn nested_columns_and_odd_settings_are_left_to_the_crate() {
     assert!(!is_known(properties().set_statistics_enabled(EnabledStatistics::Chunk), &DataType::Utf8));
 }
 
+#[test]
+fn packed_numbers_without_a_value_are_refused() {
+    let rows = batch(true, vec![Arc::new(StringArray::new_null(1))]);
+    let file = new_file(&rows.schema(), properties().build());
+    let mut chunk = chunk_writer(&file.schema_descr().column(0), &DataType::Utf8, file.properties()).unwrap();
+    let numbers = DictionaryArray::try_new(Int32Array::from(vec![0]), Arc::new(Int64Array::from(vec![1]))).unwrap();
+    assert!(chunk.write(&numbers).is_err());
+}
+
 prop_compose! {
     fn texts()(
         distinct in 1_usize..400,
@@ -234,8 +243,58 @@ prop_compose! {
     }
 }
 
+/// The texts as numbers of a dictionary that begins with these values.
+fn packed(texts: &StringArray, first: &[String]) -> ArrayRef {
+    let mut values: Vec<String> = first.to_vec();
+    let mut number = |text: &str| {
+        let known = values.iter().position(|value| value == text);
+        known.unwrap_or_else(|| {
+            values.push(text.to_owned());
+            values.len() - 1
+        }) as i32
+    };
+    let numbers: Int32Array = texts.iter().map(|text| text.map(&mut number)).collect();
+    Arc::new(DictionaryArray::try_new(numbers, Arc::new(StringArray::from_iter_values(values))).unwrap())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn packed_values_are_written_as_unpacked_ones(
+        texts in texts(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+        dictionary_bytes in prop_oneof![Just(1 << 20), 1_usize..3000],
+    ) {
+        prop_assume!(!texts.is_empty());
+        let rows = batch(true, vec![Arc::new(texts.clone())]);
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(texts.len())).collect();
+        cuts.extend([0, texts.len()]);
+        cuts.sort_unstable();
+        let properties = || properties().set_dictionary_page_size_limit(dictionary_bytes).build();
+        let mut file = new_file(&rows.schema(), properties());
+        let mut chunk = chunk_writer(&file.schema_descr().column(0), &DataType::Utf8, file.properties()).unwrap();
+        // As of one file: some values in common, others behind them.
+        let first: Vec<String> = texts.iter().flatten().step_by(7).map(str::to_owned).collect();
+        for (n, cut) in cuts.windows(2).enumerate() {
+            let part = texts.slice(cut[0], cut[1] - cut[0]);
+            match n % 4 {
+                3 => chunk.write(&part).unwrap(),
+                2 => chunk.write(packed(&part, &first[..first.len() / 2]).as_ref()).unwrap(),
+                _ => chunk.write(packed(&part, &first).as_ref()).unwrap(),
+            }
+        }
+        let chunk = chunk.close().unwrap();
+        let mut group = file.next_row_group().unwrap();
+        group.append_column(&chunk.bytes, chunk.told).unwrap();
+        group.close().unwrap();
+        let file = file.into_inner().unwrap().into();
+        let read = read(&file);
+        prop_assert_eq!(read.columns(), rows.columns());
+        if dictionary_bytes == 1 << 20 {
+            prop_assert!(file == by_us(&[rows], properties()));
+        }
+    }
+
     /// Batches may end anywhere, and limits be small.
     #[test]
     fn rows_and_statistics_are_those_of_the_crate(

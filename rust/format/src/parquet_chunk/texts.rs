@@ -79,11 +79,37 @@ impl<T: Type> Kind for Texts<T> {
         values.null_count() == 0 && (before.is_some_and(|before| is_part(values, before)) || is_repeated(values))
     }
 
+    fn same_at_first(values: &Self::Values, others: &Self::Values) -> usize {
+        if values.values().ptr_eq(others.values()) && values.value_offsets().as_ptr() == others.value_offsets().as_ptr()
+        {
+            return values.len().min(others.len());
+        }
+        let lengths = values.offsets().lengths().zip(others.offsets().lengths());
+        let as_long = lengths.take_while(|(a, b)| a == b).count();
+        let (mut same, mut others_from) = (0, as_long + 1);
+        while others_from - same > 1 {
+            let count = same.midpoint(others_from);
+            if bytes_of_all(&values.slice(0, count)) == bytes_of_all(&others.slice(0, count)) {
+                same = count;
+            } else {
+                others_from = count;
+            }
+        }
+        same
+    }
+
     fn plain_bytes(values: &Self::Values) -> usize {
         match values.nulls() {
             None => bytes_of_all(values).len() + LENGTH * values.len(),
             Some(_) => values.iter().flatten().map(|value| LENGTH + bytes_of::<T>(value).len()).sum(),
         }
+    }
+
+    #[inline]
+    fn bytes_at(values: &Self::Values, row: usize) -> usize {
+        let ends = values.value_offsets();
+        let length = ends.get(row).zip(ends.get(row + 1)).map_or(0, |(start, end)| end - start);
+        LENGTH + length as usize
     }
 
     fn text_bytes(plain_bytes: usize, count: usize) -> Option<i64> {
@@ -230,8 +256,8 @@ impl<T: Type> Dictionary for TextDictionary<T> {
         for_each(values, |value| out.push(self.place(value)));
     }
 
-    fn place_of_first(&mut self, values: &Self::Values) -> Option<u32> {
-        (!values.is_empty()).then(|| self.place(bytes_of::<T>(values.value(0))))
+    fn place_of(&mut self, values: &Self::Values, row: usize) -> Option<u32> {
+        (row < values.len()).then(|| self.place(bytes_of::<T>(values.value(row))))
     }
 
     fn len(&self) -> usize {

@@ -43,6 +43,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 
 pub use self::chunk_bloom::ChunkBloom;
+pub use self::packed::{schema_of, unpacked};
 pub use self::page_index::PageStatistics;
 pub use self::parts::{Parts, chunks};
 pub use self::selected::Part;
@@ -134,6 +135,15 @@ pub struct Batches {
     unpacker: Unpacker,
     /// What the crate was told when it asked for bytes, which it does not hand on as it was.
     failure: Box<dyn Fn() -> Option<Error> + Send>,
+}
+
+impl Batches {
+    /// Leaves columns packed that the file keeps as numbers of a dictionary: what can go on with those has less to do.
+    #[must_use]
+    pub fn packed(mut self, is_left: impl Fn(&str) -> bool) -> Self {
+        self.unpacker.leave(is_left);
+        self
+    }
 }
 
 impl std::fmt::Debug for Batches {

@@ -12,6 +12,7 @@ use parquet::basic::{ConvertedType, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::selected::Part;
+use crate::Result as FormatResult;
 
 /// All columns of the file, those packed that are numbers of a dictionary throughout the parts.
 pub(super) fn packed(schema: &Schema, metadata: &ParquetMetaData, parts: &[Part]) -> Fields {
@@ -45,6 +46,31 @@ fn dictionary_type(chunk: &ColumnChunkMetaData) -> DataType {
     if chunk.column_descr().converted_type() == ConvertedType::UTF8 { DataType::Utf8 } else { DataType::Binary }
 }
 
+/// The values of a column that may be packed.
+pub fn unpacked(column: &ArrayRef) -> FormatResult<ArrayRef> {
+    match column.as_dictionary_opt::<Int32Type>() {
+        Some(packed) => Ok(take(packed.values().as_ref(), packed.keys(), None)?),
+        None => Ok(Arc::clone(column)),
+    }
+}
+
+/// The schema, with the types that its columns have, which may be packed.
+pub fn schema_of(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
+    let is_packed = |kind: &DataType| matches!(kind, DataType::Dictionary(..));
+    let differs = |field: &FieldRef, column: &ArrayRef| {
+        let (told, found) = (field.data_type(), column.data_type());
+        (is_packed(told) || is_packed(found)) && told != found
+    };
+    if !schema.fields().iter().zip(columns).any(|(field, column)| differs(field, column)) {
+        return Arc::clone(schema);
+    }
+    let typed = |(field, column): (&FieldRef, &ArrayRef)| match differs(field, column) {
+        true => Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone())),
+        false => Arc::clone(field),
+    };
+    Arc::new(Schema::new(schema.fields().iter().zip(columns).map(typed).collect::<Fields>()))
+}
+
 /// The schema of the rows once they are unpacked.
 fn unpacked_schema(schema: &Schema) -> SchemaRef {
     let unpack = |field: &FieldRef| match field.data_type() {
@@ -61,28 +87,37 @@ pub(super) struct Unpacker {
     /// By column, the last one that had one value in all rows. Most meta columns are so throughout a file, and the names
     /// of files are long: batches share it.
     same: Vec<Option<ArrayRef>>,
+    /// The columns that are left as they are, unless they have one value.
+    left: Vec<bool>,
 }
 
 impl Unpacker {
     /// `packed` is the schema of batches as they are read.
     pub(super) fn new(packed: &Schema) -> Self {
-        Self { schema: unpacked_schema(packed), same: vec![None; packed.fields().len()] }
+        let columns = packed.fields().len();
+        Self { schema: unpacked_schema(packed), same: vec![None; columns], left: vec![false; columns] }
+    }
+
+    pub(super) fn leave(&mut self, is_left: impl Fn(&str) -> bool) {
+        self.left = self.schema.fields().iter().map(|field| is_left(field.name())).collect();
     }
 
     pub(super) fn unpack(&mut self, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-        let columns = rows.columns().iter().zip(&mut self.same).map(|(column, same)| unpack_column(column, same));
+        let columns = rows.columns().iter().zip(&mut self.same).zip(&self.left);
+        let columns = columns.map(|((column, same), left)| unpack_column(column, same, *left));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+        RecordBatch::try_new_with_options(schema_of(&self.schema, &columns), columns, &options)
     }
 }
 
-fn unpack_column(column: &ArrayRef, same: &mut Option<ArrayRef>) -> Result<ArrayRef, ArrowError> {
+fn unpack_column(column: &ArrayRef, same: &mut Option<ArrayRef>, left: bool) -> Result<ArrayRef, ArrowError> {
     let Some(packed) = column.as_dictionary_opt::<Int32Type>() else { return Ok(Arc::clone(column)) };
     let value = packed.values();
     let unpacked = || take(value.as_ref(), packed.keys(), None);
+    let may_be_left = || if left { Ok(Arc::clone(column)) } else { unpacked() };
     if value.len() != 1 || value.null_count() > 0 || packed.keys().null_count() > 0 || packed.is_empty() {
-        return unpacked();
+        return may_be_left();
     }
     match same {
         Some(same) if same.len() >= packed.len() && same.slice(0, 1).as_ref() == value.as_ref() => {

@@ -15,6 +15,7 @@ pub use groups::LeftOut;
 pub use keys::KeySummary;
 pub(crate) use keys::java_less;
 pub(crate) use plain::{is_plain, is_plain_type};
+pub(crate) use read::read_packed;
 pub use read::{Matching, left_out, read, read_matching, read_part};
 pub(crate) use write::file_of;
 pub use write::{BaseFileWriter, WriteOptions, WrittenFile};

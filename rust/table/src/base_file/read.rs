@@ -7,8 +7,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use bytes::buf::Reader;
 use bytes::{Buf, Bytes};
-use hudini_format::parquet_file::{ParquetFile, Part};
+use hudini_format::parquet_file::{self, ParquetFile, Part};
 use hudini_format::schema::evolve::{Mapping, Projection};
+use hudini_format::schema::meta;
 use parquet::arrow::ProjectionMask;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -37,6 +38,23 @@ pub fn read(
     batch_size: usize,
 ) -> Result<Batches> {
     batches(whole(storage, path)?, wanted, names, batch_size, path, None)
+}
+
+/// The same of a file that is written anew: columns of texts that it keeps as numbers of a dictionary may come as such.
+pub(crate) fn read_packed(
+    storage: &Arc<dyn Storage>,
+    path: &str,
+    wanted: &SchemaRef,
+    batch_size: usize,
+) -> Result<Batches> {
+    let file = open(whole(storage, path)?, wanted, &Mapping::default(), batch_size, path, None)?;
+    if !file.projection.is_identity() {
+        return Ok(file.into_batches());
+    }
+    // These are looked at row by row, and hardly ever packed.
+    let is_left = |name: &str| ![meta::RECORD_KEY, meta::COMMIT_SEQNO].contains(&name);
+    let (batches, what) = (file.batches.packed(is_left), file.path);
+    Ok(Box::new(batches.map(move |batch| batch.map_err(|e| e.at_path(&what)))))
 }
 
 /// Rows that are wanted of a base file.
@@ -126,18 +144,44 @@ fn batches(
     path: &str,
     matching: Option<Matching<'_>>,
 ) -> Result<Batches> {
-    let file = ParquetFile::open(source).map_err(|e| e.at_path(path))?;
-    let projection = Projection::new(file.schema(), wanted, names).map_err(|e| e.at_path(path))?;
-    let metadata = file.metadata();
-    let mask = ProjectionMask::roots(metadata.file_metadata().schema_descr(), projection.columns().iter().copied());
-    let (parts, _) = parts(&file, &projection, wanted, matching).map_err(|e| e.at_path(path))?;
-    let batch_size = batch_size.min(most_rows(metadata, projection.columns()));
-    let batches = file.batches(&parts, mask, batch_size).map_err(|e| e.at_path(path))?;
-    let what = path.to_owned();
-    Ok(Box::new(batches.map(move |batch| {
-        let batch: RecordBatch = batch.map_err(|e| e.at_path(&what))?;
-        projection.apply(&batch).map_err(|e| e.at_path(&what))
-    })))
+    open(source, wanted, names, batch_size, path, matching).map(Open::into_batches)
+}
+
+/// Batches as they come from a file, and how they become those that are wanted.
+struct Open {
+    batches: parquet_file::Batches,
+    projection: Projection,
+    path: String,
+}
+
+impl Open {
+    fn into_batches(self) -> Batches {
+        let Self { batches, projection, path } = self;
+        Box::new(batches.map(move |batch| {
+            let batch: RecordBatch = batch.map_err(|e| e.at_path(&path))?;
+            projection.apply(&batch).map_err(|e| e.at_path(&path))
+        }))
+    }
+}
+
+fn open(
+    source: impl ChunkReader + 'static,
+    wanted: &SchemaRef,
+    names: &Mapping,
+    batch_size: usize,
+    path: &str,
+    matching: Option<Matching<'_>>,
+) -> Result<Open> {
+    let open = || {
+        let file = ParquetFile::open(source)?;
+        let projection = Projection::new(file.schema(), wanted, names)?;
+        let metadata = file.metadata();
+        let mask = ProjectionMask::roots(metadata.file_metadata().schema_descr(), projection.columns().iter().copied());
+        let (parts, _) = parts(&file, &projection, wanted, matching)?;
+        let batch_size = batch_size.min(most_rows(metadata, projection.columns()));
+        Ok(Open { batches: file.batches(&parts, mask, batch_size)?, projection, path: path.to_owned() })
+    };
+    open().map_err(|e: Error| e.at_path(path))
 }
 
 /// Rows that are read at a time, at most: as many as fit [`BATCH_BYTES`] on average, and [`FEW_ROWS`] whatever they take.

@@ -11,6 +11,7 @@ mod keys;
 mod log;
 pub(crate) mod ordering;
 mod overlay;
+mod packed;
 mod places;
 mod ranges;
 mod rows;

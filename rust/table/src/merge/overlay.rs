@@ -7,17 +7,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, BinaryType, ByteArrayType, Utf8Type};
+use arrow_array::types::{ArrowPrimitiveType, BinaryType, ByteArrayType, Int32Type, Utf8Type};
 use arrow_array::{
-    Array, ArrayRef, GenericByteArray, PrimitiveArray, RecordBatch, RecordBatchOptions, downcast_primitive,
+    Array, ArrayRef, DictionaryArray, GenericByteArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    downcast_primitive,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
+use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
 
 use super::rows::Place;
 use super::splice::{Runs, splice_column};
-use crate::Result;
+use crate::{Error, Result};
 
 /// Which rows are replaced, from the first to the last, and by which.
 #[derive(Debug, Default)]
@@ -36,11 +38,11 @@ impl Overlay {
         self.rows.len()
     }
 
-    /// The batch with these rows replaced. Places are among `sources`.
-    pub(super) fn over(&self, base: &RecordBatch, sources: &[&RecordBatch]) -> Result<RecordBatch> {
+    /// The batch with these rows replaced. Places are among `changes`.
+    pub(super) fn over(&self, base: &RecordBatch, changes: &[RecordBatch]) -> Result<RecordBatch> {
         let column = |(at, under): (usize, &ArrayRef)| -> Result<ArrayRef> {
             let arrays: Vec<&dyn Array> =
-                sources.iter().filter_map(|batch| Some(batch.columns().get(at)?.as_ref())).collect();
+                changes.iter().filter_map(|batch| Some(batch.columns().get(at)?.as_ref())).collect();
             self.column(under, interleave(&arrays, &self.places)?.as_ref())
         };
         let columns = base.columns().iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
@@ -58,6 +60,7 @@ impl Overlay {
             under.data_type() => (numbers),
             DataType::Utf8 => self.texts::<Utf8Type>(under, over)?,
             DataType::Binary => self.texts::<BinaryType>(under, over)?,
+            DataType::Dictionary(..) => self.packed(under, over)?,
             _ => None,
         };
         laid.map_or_else(|| splice_column(&[under.as_ref(), over], &self.runs(under.len())), Ok)
@@ -110,6 +113,20 @@ impl Overlay {
         Ok(Some(Arc::new(laid)))
     }
 
+    /// Numbers of a dictionary: what comes goes behind its values.
+    fn packed(&self, under: &ArrayRef, over: &dyn Array) -> Result<Option<ArrayRef>> {
+        let Some(packed) = under.as_dictionary_opt::<Int32Type>() else { return Ok(None) };
+        let values = concat(&[packed.values().as_ref(), over])?;
+        let mut numbers = packed.keys().values().to_vec();
+        for (row, number) in self.rows.iter().zip(packed.values().len()..) {
+            if let Some(place) = numbers.get_mut(*row) {
+                *place = i32::try_from(number).map_err(|_| Error::internal("2^31 values in a dictionary"))?;
+            }
+        }
+        let numbers = PrimitiveArray::<Int32Type>::try_new(numbers.into(), self.nulls(packed.keys(), over))?;
+        Ok(Some(Arc::new(DictionaryArray::try_new(numbers, values)?)))
+    }
+
     fn nulls(&self, under: &dyn Array, over: &dyn Array) -> Option<NullBuffer> {
         if under.null_count() + over.null_count() == 0 {
             return None;
@@ -141,6 +158,7 @@ mod tests {
     use super::super::splice::tests::columns;
     use super::*;
     use arrow_schema::{Field, Schema};
+    use hudini_format::parquet_file::{schema_of, unpacked};
     use proptest::prelude::*;
 
     const ROWS: usize = 64;
@@ -152,11 +170,28 @@ mod tests {
         RecordBatch::try_new(schema.into(), columns).unwrap()
     }
 
+    /// Texts and bytes as numbers of a dictionary.
+    fn packed(batch: &RecordBatch) -> RecordBatch {
+        let columns: Vec<ArrayRef> = batch
+            .columns()
+            .iter()
+            .map(|column| match column.data_type() {
+                kind @ (DataType::Utf8 | DataType::Binary) => {
+                    let packed = DataType::Dictionary(Box::new(DataType::Int32), Box::new(kind.clone()));
+                    arrow_cast::cast(column, &packed).unwrap()
+                }
+                _ => Arc::clone(column),
+            })
+            .collect();
+        RecordBatch::try_new(schema_of(&batch.schema(), &columns), columns).unwrap()
+    }
+
     proptest! {
         #[test]
         fn replaced_rows_are_the_same_as_all_picked_one_by_one(
             replaced in prop::collection::btree_map(0..ROWS, (1_usize..3, 0..ROWS), 1..ROWS),
             by_rows_alike in any::<bool>(),
+            is_packed in any::<bool>(),
             nulls in prop::array::uniform3(any::<bool>()),
         ) {
             let batches: Vec<RecordBatch> =
@@ -165,12 +200,14 @@ mod tests {
             let mut overlay = Overlay::default();
             let mut places: Vec<Place> = (0..ROWS).map(|row| (0, row)).collect();
             for (row, (source, other)) in replaced {
-                let place = (source, if by_rows_alike { row } else { other });
-                overlay.push(row, place);
-                places[row] = place;
+                let other = if by_rows_alike { row } else { other };
+                overlay.push(row, (source - 1, other));
+                places[row] = (source, other);
             }
-            let laid = overlay.over(&batches[0], &sources).unwrap();
+            let base = if is_packed { packed(&batches[0]) } else { batches[0].clone() };
+            let laid = overlay.over(&base, &batches[1..]).unwrap();
             for (at, column) in laid.columns().iter().enumerate() {
+                let column = &unpacked(column).unwrap();
                 let arrays: Vec<&dyn Array> = sources.iter().map(|batch| batch.column(at).as_ref()).collect();
                 prop_assert_eq!(column, &interleave(&arrays, &places).unwrap());
                 column.to_data().validate_full().unwrap();
@@ -182,8 +219,8 @@ mod tests {
     fn texts_that_stay_the_same_are_not_copied() {
         let batches = [batch(0, false), batch(1, false)];
         let mut overlay = Overlay::default();
-        (0..ROWS).step_by(3).for_each(|row| overlay.push(row, (1, row)));
-        let laid = overlay.over(&batches[0], &batches.each_ref()).unwrap();
+        (0..ROWS).step_by(3).for_each(|row| overlay.push(row, (0, row)));
+        let laid = overlay.over(&batches[0], &batches[1..]).unwrap();
         let (keys, before) = (laid.column(5).as_string::<i32>(), batches[0].column(5).as_string::<i32>());
         assert!(keys.values().ptr_eq(before.values()));
     }

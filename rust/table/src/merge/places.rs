@@ -6,6 +6,7 @@ use hudini_format::log::delete;
 use super::blocks::{PositionsLeft, Taker};
 use super::deleted::record_keys;
 use super::index::Index;
+use super::packed::unpacked;
 use super::rule::MergeRule;
 use super::slice::Batches;
 use crate::{Error, ErrorKind, Result};
@@ -75,7 +76,7 @@ impl Places {
         let mut places = vec![NONE; index.len()];
         let mut end = 0;
         for rows in base {
-            let rows = rule.with_keys(rows?)?;
+            let rows = rule.with_keys(unpacked(rows?, |_| true)?)?;
             for (key, at) in record_keys(&rows)?.iter().zip(end..) {
                 let entry = key.and_then(|key| index.find(key));
                 if let Some(place) = entry.and_then(|entry| places.get_mut(entry)).filter(|place| **place == NONE) {

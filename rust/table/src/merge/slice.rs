@@ -16,6 +16,7 @@ use super::deleted::{deleted_rows, record_keys};
 use super::deltas::Deltas;
 use super::ordering::OrderingColumns;
 use super::overlay::Overlay;
+use super::packed::unpacked;
 use super::rows::{self, Composition};
 use super::splice::{Runs, splice};
 use crate::{Error, Result};
@@ -99,7 +100,7 @@ impl std::fmt::Debug for SliceMerge {
 }
 
 impl SliceMerge {
-    /// Base and changes have the same schema. The base rows are all of the file's, from the first on: positions count them.
+    /// Base and changes have the same schema, but columns of the base may be packed, and then come out packed. The base rows are all of the file's, from the first on: positions count them.
     pub fn new(base: Batches, deltas: Deltas, batch_size: usize) -> Self {
         Self::starting_with(Stretch { deltas, end: u64::MAX }, Box::new(std::iter::empty()), base, batch_size)
     }
@@ -165,6 +166,10 @@ impl SliceMerge {
             return Ok(Merged::unchanged(base));
         }
         let by_position = self.deltas.is_by_position();
+        let rule = self.deltas.rule();
+        let moves_rows = !self.deltas.composes() && self.deltas.merger().is_none();
+        let is_seen = |name: &str| !moves_rows || rule.makes_keys(name) || rule.ordering.iter().any(|by| by == name);
+        let base = unpacked(base, is_seen)?;
         let base = if by_position { base } else { self.deltas.rule().with_keys(base)? };
         let met = if by_position { self.meet_by_position(first) } else { self.meet_by_key(&base)? };
         if self.deltas.merger().is_some() {
@@ -205,9 +210,8 @@ impl SliceMerge {
                 continue;
             }
             match change.row() {
-                // Source 0 is the base batch, source n + 1 the n-th batch of changes.
-                Some((batch, place)) => {
-                    overlay.push(row, (batch + 1, place));
+                Some(place) => {
+                    overlay.push(row, place);
                     changed.set_bit(row, true);
                 }
                 None => gone.push(row),
@@ -217,7 +221,7 @@ impl SliceMerge {
         self.counts.updated += overlay.len() as u64;
         self.counts.deleted += deleted;
         self.counts.unchanged += total as u64 - overlay.len() as u64 - deleted;
-        let rows = if overlay.len() == 0 { base } else { overlay.over(&base, &self.sources(&base))? };
+        let rows = if overlay.len() == 0 { base } else { overlay.over(&base, self.deltas.batches())? };
         let merged = Merged { rows, changed: changed.finish() };
         if gone.is_empty() { Ok(merged) } else { merged.without(&gone) }
     }

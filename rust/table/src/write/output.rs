@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
 use hudini_format::instant::{InstantFile, State};
+use hudini_format::parquet_file::schema_of;
 use hudini_format::properties::{PartitionMetadata, java_date};
 use hudini_format::schema::meta;
 
@@ -154,7 +155,7 @@ fn named(rows: &RecordBatch, schema: &SchemaRef, names: &mut SameText) -> Result
     if let Some((at, _)) = schema.column_with_name(meta::FILE_NAME) {
         columns.insert(at.min(columns.len()), names.rows(rows.num_rows()));
     }
-    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+    Ok(RecordBatch::try_new(schema_of(schema, &columns), columns)?)
 }
 
 pub(crate) fn count(n: u64) -> Option<i64> {

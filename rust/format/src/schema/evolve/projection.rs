@@ -71,7 +71,8 @@ impl Projection {
             .map_err(|e| Error::schema("the file's rows do not fit the table's schema").caused_by(e))
     }
 
-    fn is_identity(&self) -> bool {
+    /// Whether batches are those of the file, all columns as they are.
+    pub fn is_identity(&self) -> bool {
         self.slots.iter().enumerate().all(|(at, slot)| *slot == Slot::From(at, Promotion::Same))
     }
 }
