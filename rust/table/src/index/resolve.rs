@@ -13,8 +13,8 @@ use crate::timeline::{Snapshot, Timeline};
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
-/// No table has as many buckets, and one random file id in some thousands begins with a smaller number.
-const PLAUSIBLE_BUCKETS: u32 = 1_000_000;
+/// No partition has as many buckets, and one random file id in forty thousand begins with a smaller number.
+const PLAUSIBLE_BUCKETS: u32 = 100_000;
 
 /// The index of a write. Where table and job contradict each other nothing is written: a key that is looked for in the
 /// wrong way is written a second time.
