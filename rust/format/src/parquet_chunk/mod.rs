@@ -9,9 +9,13 @@
 //! ```
 //!
 //! The `parquet` crate writes the same bytes (the tests hold one against the other), but looks at values one by one and
-//! several times. What differs is when a dictionary is given up: here also after the first page, where dictionary and
-//! places take as much room as the values. So do the writers in Java; a column of keys would otherwise be told apart value
-//! by value until the dictionary is full, for nothing.
+//! several times. What differs:
+//!
+//! * A dictionary is given up also after the first page, where it and the places take as much room as the values. So do the
+//!   writers in Java; a column of keys would otherwise be told apart value by value until the dictionary is full, for
+//!   nothing.
+//! * A page ends at the very row that is its last one, and before a value that would make it too large, not some rows later.
+//! * Gzip is that of libdeflate.
 
 mod bounds;
 mod codec;

@@ -12,7 +12,6 @@ use parquet::basic::{ConvertedType, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::selected::Part;
-use crate::Result as FormatResult;
 
 /// All columns of the file, those packed that are numbers of a dictionary throughout the parts.
 pub(super) fn packed(schema: &Schema, metadata: &ParquetMetaData, parts: &[Part]) -> Fields {
@@ -47,7 +46,7 @@ fn dictionary_type(chunk: &ColumnChunkMetaData) -> DataType {
 }
 
 /// The values of a column that may be packed.
-pub fn unpacked(column: &ArrayRef) -> FormatResult<ArrayRef> {
+pub fn unpacked(column: &ArrayRef) -> crate::Result<ArrayRef> {
     match column.as_dictionary_opt::<Int32Type>() {
         Some(packed) => Ok(take(packed.values().as_ref(), packed.keys(), None)?),
         None => Ok(Arc::clone(column)),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use bytes::buf::Reader;
 use bytes::{Buf, Bytes};
@@ -37,7 +37,7 @@ pub fn read(
     names: &Mapping,
     batch_size: usize,
 ) -> Result<Batches> {
-    batches(whole(storage, path)?, wanted, names, batch_size, path, None)
+    Ok(open(whole(storage, path)?, wanted, names, batch_size, path, None)?.into_batches())
 }
 
 /// The same of a file that is written anew: columns of texts that it keeps as numbers of a dictionary may come as such.
@@ -53,8 +53,15 @@ pub(crate) fn read_packed(
     }
     // These are looked at row by row, and hardly ever packed.
     let is_left = |name: &str| ![meta::RECORD_KEY, meta::COMMIT_SEQNO].contains(&name);
-    let (batches, what) = (file.batches.packed(is_left), file.path);
-    Ok(Box::new(batches.map(move |batch| batch.map_err(|e| e.at_path(&what)))))
+    let (batches, path, wanted) = (file.batches.packed(is_left), file.path, Arc::clone(wanted));
+    Ok(Box::new(batches.map(move |batch| {
+        let batch = batch.map_err(|e| e.at_path(&path))?;
+        // What may be null is for the table to say, not for a file of before.
+        let schema = parquet_file::schema_of(&wanted, batch.columns());
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let rows = RecordBatch::try_new_with_options(schema, batch.columns().to_vec(), &options);
+        rows.map_err(|e| Error::schema("the file's rows do not fit the table's schema").caused_by(e).at_path(&path))
+    })))
 }
 
 /// Rows that are wanted of a base file.
@@ -82,7 +89,7 @@ pub fn read_matching(
     batch_size: usize,
     matching: Matching<'_>,
 ) -> Result<Batches> {
-    batches(whole(storage, path)?, wanted, names, batch_size, path, Some(matching))
+    Ok(open(whole(storage, path)?, wanted, names, batch_size, path, Some(matching))?.into_batches())
 }
 
 /// What [`read_matching`] leaves out.
@@ -133,18 +140,7 @@ pub fn read_part(
     batch_size: usize,
 ) -> Result<Batches> {
     let source = StoredFile { storage: Arc::clone(storage), path: path.to_owned(), part };
-    batches(source, wanted, names, batch_size, path, None)
-}
-
-fn batches(
-    source: impl ChunkReader + 'static,
-    wanted: &SchemaRef,
-    names: &Mapping,
-    batch_size: usize,
-    path: &str,
-    matching: Option<Matching<'_>>,
-) -> Result<Batches> {
-    open(source, wanted, names, batch_size, path, matching).map(Open::into_batches)
+    Ok(open(source, wanted, names, batch_size, path, None)?.into_batches())
 }
 
 /// Batches as they come from a file, and how they become those that are wanted.
@@ -248,7 +244,27 @@ mod tests {
 
     use super::super::{WriteOptions, file_of};
     use super::*;
+    use crate::context::ManualClock;
     use crate::options::Options;
+    use crate::storage::memory::Memory;
+
+    #[test]
+    fn packed_rows_may_be_null_where_the_table_says_so() {
+        let storage: Arc<dyn Storage> = Arc::new(Memory::new("t", Arc::new(ManualClock::new(0))));
+        let field = |nullable| Schema::new(vec![Field::new("city", DataType::Utf8, nullable)]);
+        let texts: arrow_array::ArrayRef = Arc::new(StringArray::from_iter_values((0..100).map(|n| ["a", "b"][n % 2])));
+        let rows = RecordBatch::try_new(Arc::new(field(false)), vec![texts]).unwrap();
+        let options = WriteOptions::of(&Options::default()).unwrap();
+        let file = file_of(&field(false), "t", &options, &[rows]).unwrap();
+        assert!(matches!(storage.create("file", &file).unwrap(), crate::storage::Put::Done(_)));
+        let wanted = Arc::new(field(true));
+        let read: Vec<_> = read_packed(&storage, "file", &wanted, 64).unwrap().map(Result::unwrap).collect();
+        assert_eq!(read.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [64, 36]);
+        for rows in read {
+            assert!(matches!(rows.column(0).data_type(), DataType::Dictionary(..)));
+            assert!(rows.schema().field(0).is_nullable());
+        }
+    }
 
     #[rstest]
     #[case::numbers(&[1], (64 << 20) / 100..64 << 20)]

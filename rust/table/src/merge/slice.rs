@@ -100,7 +100,8 @@ impl std::fmt::Debug for SliceMerge {
 }
 
 impl SliceMerge {
-    /// Base and changes have the same schema, but columns of the base may be packed, and then come out packed. The base rows are all of the file's, from the first on: positions count them.
+    /// Base and changes have the same schema, but columns of the base may be packed, and may come out packed then. The base
+    /// rows are all of the file's, from the first on: positions count them.
     pub fn new(base: Batches, deltas: Deltas, batch_size: usize) -> Self {
         Self::starting_with(Stretch { deltas, end: u64::MAX }, Box::new(std::iter::empty()), base, batch_size)
     }
