@@ -333,8 +333,7 @@ impl<K: Kind> Chunk<K> {
 /// Each of the places once, out of so many.
 fn distinct(places: &[u32], count: usize) -> impl Iterator<Item = u32> {
     let mut is_met = vec![false; count];
-    places
-        .iter()
-        .copied()
-        .filter(move |place| is_met.get_mut(*place as usize).is_some_and(|is_met| !std::mem::replace(is_met, true)))
+    let is_new = move |place: &u32| is_met.get_mut(*place as usize).is_some_and(|met| !std::mem::replace(met, true));
+    // There are no others once as many were met, as mostly soon in a column of few values.
+    places.iter().copied().filter(is_new).take(count)
 }

@@ -40,14 +40,15 @@ pub fn read(
     Ok(open(whole(storage, path)?, wanted, names, batch_size, path, None)?.into_batches())
 }
 
-/// The same of a file that is written anew: columns of texts that it keeps as numbers of a dictionary may come as such.
+/// The same of rows that are merged: columns of texts that the file keeps as numbers of a dictionary may come as such.
 pub(crate) fn read_packed(
     storage: &Arc<dyn Storage>,
     path: &str,
     wanted: &SchemaRef,
+    names: &Mapping,
     batch_size: usize,
 ) -> Result<Batches> {
-    let file = open(whole(storage, path)?, wanted, &Mapping::default(), batch_size, path, None)?;
+    let file = open(whole(storage, path)?, wanted, names, batch_size, path, None)?;
     if !file.projection.is_identity() {
         return Ok(file.into_batches());
     }
@@ -258,7 +259,8 @@ mod tests {
         let file = file_of(&field(false), "t", &options, &[rows]).unwrap();
         assert!(matches!(storage.create("file", &file).unwrap(), crate::storage::Put::Done(_)));
         let wanted = Arc::new(field(true));
-        let read: Vec<_> = read_packed(&storage, "file", &wanted, 64).unwrap().map(Result::unwrap).collect();
+        let read: Vec<_> =
+            read_packed(&storage, "file", &wanted, &Mapping::default(), 64).unwrap().map(Result::unwrap).collect();
         assert_eq!(read.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [64, 36]);
         for rows in read {
             assert!(matches!(rows.column(0).data_type(), DataType::Dictionary(..)));

@@ -4,8 +4,6 @@
 //! among themselves first and only the outcome meets the base row; that is visible, because a delete of everything
 //! before it can be followed by a row that loses against the base.
 
-use std::cmp::Ordering;
-
 use arrow_array::{Array, RecordBatch, StringArray};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
@@ -254,7 +252,7 @@ impl Deltas {
             (Change::Delete { ordering: None, .. }, Change::Delete { .. }) => Ok(false),
             (Change::Delete { ordering: None, .. }, _) | (_, Change::Delete { ordering: None, .. }) => Ok(true),
             _ => match (self.ordered(old), self.ordered(new)) {
-                (Some(old), Some(new)) => not_less(new, old),
+                (Some(old), Some(new)) => new.is_not_less(&old),
                 _ => Err(Error::internal("a change without an ordering value")),
             },
         }
@@ -275,8 +273,9 @@ impl Deltas {
     }
 
     /// The entry about a key.
-    pub(super) fn find(&self, key: &str) -> Option<usize> {
-        self.index.find(key)
+    /// The rows that changes are about by their keys, and the entries of those.
+    pub(super) fn find_all(&self, keys: &StringArray) -> Vec<(usize, usize)> {
+        self.index.find_all(keys)
     }
 
     /// Entries by the positions that they are about, least first.
@@ -297,7 +296,7 @@ impl Deltas {
             return Ok(true);
         }
         match self.ordered(change) {
-            Some(ordering) => not_less(ordering, Ordered::Row(base, row)),
+            Some(ordering) => ordering.is_not_less(&Ordered::Row(base, row)),
             None => Ok(true),
         }
     }
@@ -378,11 +377,4 @@ pub(super) fn too_few_positions() -> Error {
 
 fn with_id(e: Error, id: Id<'_>) -> Error {
     Error::new(e.kind(), format!("{id}: {}", e.message()))
-}
-
-fn not_less(new: Ordered<'_>, old: Ordered<'_>) -> Result<bool> {
-    match new.compare(&old) {
-        Some(ordering) => Ok(ordering != Ordering::Less),
-        None => Err(Error::schema("two ordering values of different types cannot be compared")),
-    }
 }

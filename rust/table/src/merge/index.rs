@@ -73,6 +73,23 @@ impl Index {
         self.slots.find(Slot::spread(hash), is_it).map(|slot| slot.entry as usize)
     }
 
+    /// The rows with a key that an entry is about, and the entries. A key is compared only after all were looked up by
+    /// their hashes: one row does not wait for what another one needs from memory.
+    pub(super) fn find_all(&self, keys: &StringArray) -> Vec<(usize, usize)> {
+        let key = |row: usize| keys.value(row);
+        let hashes: Vec<u32> = (0..keys.len()).map(|row| hash(Id::Key(key(row)))).collect();
+        let candidate = |(row, hash): (usize, &u32)| {
+            Some((row, self.slots.find(Slot::spread(*hash), |slot| slot.hash == *hash)?.entry as usize))
+        };
+        let candidates: Vec<_> = hashes.iter().enumerate().filter_map(candidate).collect();
+        let found = |(row, entry): (usize, usize)| match self.id_of(entry) == Some(Id::Key(key(row))) {
+            true => Some((row, entry)),
+            // Another key of that hash.
+            false => Some((row, self.find(key(row))?)),
+        };
+        candidates.into_iter().filter_map(found).collect()
+    }
+
     /// All entries by the positions that they are about, least first.
     pub(super) fn by_position(&self) -> Vec<(u64, u32)> {
         let position = |(name, entry): (&Name, u32)| match name {

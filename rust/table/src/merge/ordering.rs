@@ -54,6 +54,14 @@ impl Ordered<'_> {
         Some(self.parts().cmp(&other.parts()))
     }
 
+    /// Whether it wins over an older one.
+    pub(crate) fn is_not_less(&self, old: &Self) -> Result<bool> {
+        match self.compare(old) {
+            Some(ordering) => Ok(ordering != Ordering::Less),
+            None => Err(Error::schema("two ordering values of different types cannot be compared")),
+        }
+    }
+
     fn parts(&self) -> usize {
         match self {
             Self::Row(columns, _) => columns.0.len(),

@@ -16,9 +16,10 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
+use hudini_format::parquet_file::schema_of;
 
 use super::rows::Place;
-use super::splice::{Runs, splice_column};
+use super::splice::{Runs, splice_column, splice_values};
 use crate::{Error, Result};
 
 /// Which rows are replaced, from the first to the last, and by which.
@@ -38,19 +39,19 @@ impl Overlay {
         self.rows.len()
     }
 
-    /// The batch with these rows replaced. Places are among `changes`.
-    pub(super) fn over(&self, base: &RecordBatch, changes: &[RecordBatch]) -> Result<RecordBatch> {
+    /// The batch with these rows replaced. Places are among `changes`. `unpacks` columns that are packed.
+    pub(super) fn over(&self, base: &RecordBatch, changes: &[RecordBatch], unpacks: bool) -> Result<RecordBatch> {
         let column = |(at, under): (usize, &ArrayRef)| -> Result<ArrayRef> {
             let arrays: Vec<&dyn Array> =
                 changes.iter().filter_map(|batch| Some(batch.columns().get(at)?.as_ref())).collect();
-            self.column(under, interleave(&arrays, &self.places)?.as_ref())
+            self.column(under, interleave(&arrays, &self.places)?.as_ref(), unpacks)
         };
         let columns = base.columns().iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(base.num_rows()));
-        Ok(RecordBatch::try_new_with_options(base.schema(), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(schema_of(&base.schema(), &columns), columns, &options)?)
     }
 
-    fn column(&self, under: &ArrayRef, over: &dyn Array) -> Result<ArrayRef> {
+    fn column(&self, under: &ArrayRef, over: &dyn Array, unpacks: bool) -> Result<ArrayRef> {
         macro_rules! numbers {
             ($kind:ty) => {
                 self.numbers::<$kind>(under, over)?
@@ -60,7 +61,11 @@ impl Overlay {
             under.data_type() => (numbers),
             DataType::Utf8 => self.texts::<Utf8Type>(under, over)?,
             DataType::Binary => self.texts::<BinaryType>(under, over)?,
-            DataType::Dictionary(..) => self.packed(under, over)?,
+            DataType::Dictionary(..) if !unpacks => self.packed(under, over)?,
+            DataType::Dictionary(_, values) => match values.as_ref() {
+                DataType::Utf8 => self.unpacked::<Utf8Type>(under, over)?,
+                _ => self.unpacked::<BinaryType>(under, over)?,
+            },
             _ => None,
         };
         laid.map_or_else(|| splice_column(&[under.as_ref(), over], &self.runs(under.len())), Ok)
@@ -127,6 +132,17 @@ impl Overlay {
         Ok(Some(Arc::new(DictionaryArray::try_new(numbers, values)?)))
     }
 
+    /// The same, with the values in their rows: each is copied once.
+    fn unpacked<T: ByteArrayType<Offset = i32>>(&self, under: &ArrayRef, over: &dyn Array) -> Result<Option<ArrayRef>> {
+        let packed = under.as_dictionary_opt::<Int32Type>();
+        let values = packed.and_then(|packed| Some((packed.keys(), packed.values().as_bytes_opt::<T>()?)));
+        // A dictionary of a file has no nulls.
+        let values = values.filter(|(_, values)| values.null_count() == 0);
+        let (Some((numbers, values)), Some(above)) = (values, over.as_bytes_opt::<T>()) else { return Ok(None) };
+        let (offsets, bytes) = splice_values(numbers.values(), values, above, &self.runs(under.len()))?;
+        Ok(Some(Arc::new(GenericByteArray::<T>::try_new(offsets, bytes, self.nulls(numbers, over))?)))
+    }
+
     fn nulls(&self, under: &dyn Array, over: &dyn Array) -> Option<NullBuffer> {
         if under.null_count() + over.null_count() == 0 {
             return None;
@@ -158,7 +174,7 @@ mod tests {
     use super::super::splice::tests::columns;
     use super::*;
     use arrow_schema::{Field, Schema};
-    use hudini_format::parquet_file::{schema_of, unpacked};
+    use hudini_format::parquet_file::unpacked;
     use proptest::prelude::*;
 
     const ROWS: usize = 64;
@@ -192,6 +208,7 @@ mod tests {
             replaced in prop::collection::btree_map(0..ROWS, (1_usize..3, 0..ROWS), 1..ROWS),
             by_rows_alike in any::<bool>(),
             is_packed in any::<bool>(),
+            unpacks in any::<bool>(),
             nulls in prop::array::uniform3(any::<bool>()),
         ) {
             let batches: Vec<RecordBatch> =
@@ -205,7 +222,8 @@ mod tests {
                 places[row] = (source, other);
             }
             let base = if is_packed { packed(&batches[0]) } else { batches[0].clone() };
-            let laid = overlay.over(&base, &batches[1..]).unwrap();
+            let laid = overlay.over(&base, &batches[1..], unpacks).unwrap();
+            prop_assert!(!unpacks || laid.schema().fields() == batches[0].schema().fields());
             for (at, column) in laid.columns().iter().enumerate() {
                 let column = &unpacked(column).unwrap();
                 let arrays: Vec<&dyn Array> = sources.iter().map(|batch| batch.column(at).as_ref()).collect();
@@ -220,7 +238,7 @@ mod tests {
         let batches = [batch(0, false), batch(1, false)];
         let mut overlay = Overlay::default();
         (0..ROWS).step_by(3).for_each(|row| overlay.push(row, (0, row)));
-        let laid = overlay.over(&batches[0], &batches[1..]).unwrap();
+        let laid = overlay.over(&batches[0], &batches[1..], false).unwrap();
         let (keys, before) = (laid.column(5).as_string::<i32>(), batches[0].column(5).as_string::<i32>());
         assert!(keys.values().ptr_eq(before.values()));
     }

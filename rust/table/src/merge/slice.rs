@@ -90,6 +90,8 @@ pub struct SliceMerge {
     /// Inserts not handed out yet; `None` while base rows are coming.
     inserts: Option<std::vec::IntoIter<usize>>,
     batch_size: usize,
+    /// Whether columns that come packed are to go unpacked.
+    unpacks: bool,
     counts: MergeCounts,
 }
 
@@ -123,8 +125,14 @@ impl SliceMerge {
             base_rows: 0,
             inserts: None,
             batch_size: batch_size.max(1),
+            unpacks: false,
             counts: MergeCounts::default(),
         }
+    }
+
+    /// The same rows with no column packed.
+    pub(crate) fn unpacked(self) -> Self {
+        Self { unpacks: true, ..self }
     }
 
     /// Whether it begins with the keys of the base file, all of them. Rows that are met by position may have others.
@@ -164,7 +172,7 @@ impl SliceMerge {
         self.base_rows += total as u64;
         if self.deltas.is_empty() {
             self.counts.unchanged += total as u64;
-            return Ok(Merged::unchanged(base));
+            return Ok(Merged::unchanged(self.shown(base)?));
         }
         let by_position = self.deltas.is_by_position();
         let rule = self.deltas.rule();
@@ -195,9 +203,13 @@ impl SliceMerge {
 
     fn meet_by_key(&mut self, base: &RecordBatch) -> Result<Met> {
         let keys = record_keys(base)?;
-        let entry = |row: usize| Some((row, self.deltas.find(keys.value(row))?));
-        let met: Vec<_> = (0..keys.len()).filter_map(entry).collect();
+        let met = self.deltas.find_all(keys);
         Ok(met.into_iter().filter_map(|(row, entry)| Some((row, self.deltas.meet(entry)?))).collect())
+    }
+
+    /// Rows of the base file as they go out.
+    fn shown(&self, base: RecordBatch) -> Result<RecordBatch> {
+        if self.unpacks { unpacked(base, |_| true) } else { Ok(base) }
     }
 
     /// One row of two wins whole.
@@ -222,7 +234,10 @@ impl SliceMerge {
         self.counts.updated += overlay.len() as u64;
         self.counts.deleted += deleted;
         self.counts.unchanged += total as u64 - overlay.len() as u64 - deleted;
-        let rows = if overlay.len() == 0 { base } else { overlay.over(&base, self.deltas.batches())? };
+        let rows = match overlay.len() {
+            0 => self.shown(base)?,
+            _ => overlay.over(&base, self.deltas.batches(), self.unpacks)?,
+        };
         let merged = Merged { rows, changed: changed.finish() };
         if gone.is_empty() { Ok(merged) } else { merged.without(&gone) }
     }

@@ -182,6 +182,54 @@ fn splice_bytes<T: ByteArrayType<Offset = i32>>(sources: &[&dyn Array], runs: &R
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(values), nulls)?))
 }
 
+/// Texts and bytes of source 0 by their numbers among `values`, and those of source 1.
+pub(super) fn splice_values<T: ByteArrayType<Offset = i32>>(
+    numbers: &[i32],
+    values: &GenericByteArray<T>,
+    changes: &GenericByteArray<T>,
+    runs: &Runs,
+) -> Result<(OffsetBuffer<i32>, Buffer)> {
+    let mut offsets: Vec<i32> = Vec::with_capacity(runs.rows + 1);
+    let mut total = 0_usize;
+    offsets.push(0);
+    each_text(numbers, values, changes, runs, |text| {
+        total += text.len();
+        offsets.push(total as i32);
+    });
+    if i32::try_from(total).is_err() {
+        return Err(ArrowError::OffsetOverflowError(total).into());
+    }
+    let mut bytes: Vec<u8> = Vec::with_capacity(total);
+    each_text(numbers, values, changes, runs, |text| bytes.extend_from_slice(text));
+    Ok((OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes)))
+}
+
+fn each_text<T: ByteArrayType<Offset = i32>>(
+    numbers: &[i32],
+    values: &GenericByteArray<T>,
+    changes: &GenericByteArray<T>,
+    runs: &Runs,
+    mut take: impl FnMut(&[u8]),
+) {
+    for run in &runs.runs {
+        let rows = run.start..run.start + run.rows;
+        if run.source == 0 {
+            let numbers = numbers.get(rows).unwrap_or_default();
+            numbers.iter().for_each(|number| take(bytes_at(values, *number as usize)));
+        } else {
+            rows.for_each(|row| take(bytes_at(changes, row)));
+        }
+    }
+}
+
+/// None of a number that stands for nothing, as those of nulls may.
+fn bytes_at<T: ByteArrayType<Offset = i32>>(texts: &GenericByteArray<T>, at: usize) -> &[u8] {
+    match texts.value_offsets().get(at..).unwrap_or_default() {
+        [start, end, ..] => texts.value_data().get(*start as usize..*end as usize).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
 fn splice_nulls(sources: &[&dyn Array], runs: &Runs) -> Option<NullBuffer> {
     if sources.iter().all(|source| source.null_count() == 0) {
         return None;

@@ -216,7 +216,8 @@ impl RowSplit {
         let (reading, batch_size) = (&self.reading, manner.batch_size);
         if slice.logs.is_empty() {
             let columns = self.columns_without_logs(stored, wanted);
-            return reading.base_rows(storage, slice, &columns, predicate, batch_size);
+            let wish = predicate.map_or(BaseRows::All, BaseRows::Matching);
+            return reading.base_rows(storage, slice, &columns, wish, batch_size);
         }
         // A row that does not match may match once it is changed, and one that is left out would look new: with logs all
         // rows of the base file are read.
@@ -227,13 +228,14 @@ impl RowSplit {
         }
         let merges = |name: &str| !reading.unmerged && logs.needs(name);
         let columns = Arc::new(columns_of(stored, |name| wanted(name) || self.chooses(name) || merges(name)));
-        let base = |columns: &SchemaRef| reading.base_rows(storage, slice, columns, None, batch_size);
         let memory = reading.memory.shared_by(manner.at_once);
         if reading.unmerged {
             let rows = logs.unmerged(&columns, memory.bytes)?;
-            return Ok(Box::new(base(&columns)?.chain(rows.into_iter().map(Ok))));
+            let base = reading.base_rows(storage, slice, &columns, BaseRows::All, batch_size)?;
+            return Ok(Box::new(base.chain(rows.into_iter().map(Ok))));
         }
-        let merged = merge::merged(&mut logs, &columns, base, batch_size, &memory)?;
+        let base = |columns: &SchemaRef| reading.base_rows(storage, slice, columns, BaseRows::Packed, batch_size);
+        let merged = merge::merged(&mut logs, &columns, base, batch_size, &memory)?.unpacked();
         Ok(Box::new(merged.map(|merged| Ok(merged?.rows))))
     }
 }
@@ -259,7 +261,7 @@ impl Reading {
         storage: &Arc<dyn Storage>,
         slice: &FileSlice,
         schema: &SchemaRef,
-        predicate: Option<&Predicate>,
+        wish: BaseRows<'_>,
         batch_size: usize,
     ) -> Result<Batches> {
         let Some(base) = &slice.base else { return Ok(Box::new(std::iter::empty())) };
@@ -270,13 +272,24 @@ impl Reading {
             return Ok(rows);
         }
         let names = self.snapshot.names_at(&slice.base_instant).map_err(|e| e.at_path(&path))?;
-        match predicate {
-            None => base_file::read(storage, &path, schema, &names, batch_size),
-            Some(predicate) => {
+        match wish {
+            BaseRows::All => base_file::read(storage, &path, schema, &names, batch_size),
+            BaseRows::Packed => base_file::read_packed(storage, &path, schema, &names, batch_size),
+            BaseRows::Matching(predicate) => {
                 base_file::read_matching(storage, &path, schema, &names, batch_size, Matching::new(predicate))
             }
         }
     }
+}
+
+/// Which rows of a base file are read, and how they come.
+#[derive(Clone, Copy)]
+enum BaseRows<'p> {
+    All,
+    /// All of them, to be merged: columns may be packed.
+    Packed,
+    /// Those that a filter wants, and perhaps others.
+    Matching(&'p Predicate),
 }
 
 /// A condition on rows, and the columns in which they must be read for it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use hudini_format::action::WriteStat;
 use hudini_format::name::{BaseFileName, write_token};
+use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
@@ -148,7 +149,9 @@ impl CompactionTask {
 
     fn base_rows(&self, storage: &Arc<dyn Storage>, columns: &SchemaRef) -> Result<Batches> {
         match &self.slice.base {
-            Some(base) => base_file::read_packed(storage, &self.slice.path(base), columns, FILE_BATCH_ROWS),
+            Some(base) => {
+                base_file::read_packed(storage, &self.slice.path(base), columns, &Mapping::default(), FILE_BATCH_ROWS)
+            }
             None => Ok(Box::new(std::iter::empty())),
         }
     }

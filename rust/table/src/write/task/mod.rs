@@ -11,6 +11,7 @@ use hudini_format::action::WriteStat;
 use hudini_format::key::KeyConfig;
 use hudini_format::log::{DeleteRecord, OrderingValue};
 use hudini_format::name::{BaseFileName, FIRST_LOG_VERSION, LogFileName, write_token};
+use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
@@ -247,7 +248,7 @@ impl Run<'_> {
     /// The rows of the group's base file, if there is one.
     fn base_rows(&self, schema: &SchemaRef) -> Result<Batches> {
         match self.task.slice.as_ref().and_then(|slice| Some(slice.path(slice.base.as_ref()?))) {
-            Some(path) => base_file::read_packed(self.storage, &path, schema, FILE_BATCH_ROWS),
+            Some(path) => base_file::read_packed(self.storage, &path, schema, &Mapping::default(), FILE_BATCH_ROWS),
             None => Ok(Box::new(std::iter::empty())),
         }
     }
