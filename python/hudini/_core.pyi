@@ -265,8 +265,8 @@ class Action:
     def combines_partitions(self) -> bool:
         """Whether rows that are added have to become one a key, of all partitions together."""
 
-    def refuse_scattered(self, key: str) -> None:
-        """Raises what is said of a new key whose rows name several partitions."""
+    def choice(self) -> tuple[list[str], bytes]:
+        """What `choose` needs on a worker: columns of the table, besides key and partition, and a text."""
 
     def done_before(self) -> dict[str, Any] | None:
         """What was committed under the same idempotency key just before this write began."""
@@ -351,7 +351,11 @@ def group_keys(lookup: bytes, data: _HasStream) -> Stream:
 
 def look_up_records(lookup: bytes, group: int, data: _HasStream) -> Stream:
     """Of grouped keys of one group, those that the record index has: `_hudini_key`, `_hudini_partition` and
-    `_hudini_file`, once for each file group that has the key. Sorted keys are found more quickly."""
+    `_hudini_file`, once for each file group that has the key; and with an empty file those that it does not have, if
+    their rows name several partitions. Sorted keys are found more quickly."""
+
+def choose(choice: bytes, data: _HasStream) -> Stream:
+    """Of rows sorted by key and then as they came, each key with the partition that its rows go to."""
 
 def settle(new_slots: bytes, data: _HasStream) -> Stream:
     """Located rows with the slots of tasks and without their keys; those that nobody writes are left out."""

@@ -78,6 +78,12 @@ def rides(*rows: dict[str, Any], schema: pa.Schema = RIDES) -> pa.Table:
 FIRST = rides(*(ride(n, 10) for n in range(8)))
 # New and old keys, one of them late, and one key twice, the older row last.
 SECOND = rides(ride(1, 20), ride(2, 5, fare=-1.0), ride(9, 20), ride(10, 30), ride(10, 25, fare=-2.0))
+# New keys under several partitions; the newest row is first, last, or between the others.
+SCATTERED = rides(
+    *(ride(12, ts, city=city) for ts, city in zip((30, 20, 10), CITIES, strict=True)),
+    *(ride(13, ts, city=city) for ts, city in zip((10, 20, 30), CITIES, strict=True)),
+    *(ride(14, ts, city=city) for ts, city in zip((20, 30, 10), CITIES, strict=True)),
+)
 ONE = rides(ride(21, 1, city="oslo"))
 GONE = rides(*(ride(n, 1) for n in range(3)))
 
@@ -193,7 +199,7 @@ JOBS = [
     Job("soft deletes without an order", KEY | CITY, SOFT_DELETES),
     Job("all services and one lock", USUAL | MOR | SERVICES | METADATA, upserts()),
     Job("a bloom index", USUAL | {"hoodie.index.type": "BLOOM"}, upserts()),
-    Job("a record index", USUAL | {"hoodie.index.type": "RECORD_INDEX"}, upserts()),
+    Job("a record index", USUAL | {"hoodie.index.type": "RECORD_INDEX"}, upserts(Step(SCATTERED, "upsert"))),
     Job("no operation", KEY | CITY, [Step(FIRST, None, "overwrite"), Step(SECOND)]),
     Job("bulk inserts", USUAL, [Step(FIRST, "bulk_insert", "overwrite"), Step(SECOND, "bulk_insert")]),
     Job("inserts", USUAL, [Step(FIRST, "insert", "overwrite"), Step(SECOND, "insert")]),

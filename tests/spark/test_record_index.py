@@ -3,6 +3,8 @@ has their keys. That the answer is that of the local engine, however rows are cu
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,32 +108,32 @@ def test_a_table_that_was_written_without_gets_an_index(spark: SparkSession, tmp
     assert is_sound(path)
 
 
-def test_a_new_key_of_several_partitions_is_refused_before_anything_is_written(
+def test_rows_of_a_new_key_under_several_partitions_go_where_the_winner_goes(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:
-    from pyspark.errors import AnalysisException
-
     rows, path = Rows(seed=24), tmp_path / "t"
-    hs.upsert(frame_of(spark, rows.batch(range(20), ts=1)), str(path), job(table_type))
-    before = files(path)
-    new = rows.batch(range(15, 25), ts=2)
-    batch = [*new, *(elsewhere(row) for row in new)]
+    hs.upsert(frame_of(spark, old := rows.batch(range(20), ts=1)), str(path), job(table_type))
+    # The first is newer, the second is; of two that are as new the second wins.
+    first = [row for ts, number in enumerate(range(20, 50)) for row in rows.batch([number], ts=2 + ts % 3)]
+    second = [elsewhere(row) for row in rows.batch(range(20, 50), ts=3)]
+    known = rows.batch(range(15, 20), ts=5)
+    batch = [*first, *(elsewhere(row) for row in known), *second]
     one_a_key = {"hoodie.combine.before.insert": "true"}
-    for write in (
-        lambda: hs.upsert(frame_of(spark, batch, 2), str(path)),
-        lambda: hs.overwrite_table(frame_of(spark, batch, 2), str(path), one_a_key),
-        lambda: hudini.open(path).upsert(to_arrow(batch)),
-        lambda: hudini.open(path).overwrite_table(to_arrow(batch), options=one_a_key),
-        lambda: frame_of(spark, batch).write.format("hudini").mode("overwrite").save(str(path)),
-    ):
-        # The errors of data sources reach the caller as Spark's.
-        with pytest.raises((hudini.UnsupportedFeature, AnalysisException), match="new key 'key-000"):
-            write()
-        assert files(path) == before
-
-
-def files(path: Path) -> set[Path]:
-    return {file for file in path.rglob("*.parquet") if ".hoodie" not in file.parts} | set(path.rglob("*.log.*"))
+    ways: dict[str, tuple[Callable[[str], Any], bool]] = {
+        "hs.upsert": (lambda at: hs.upsert(frame_of(spark, batch, 2), at), False),
+        "upsert": (lambda at: hudini.open(at).upsert(to_arrow(batch)), False),
+        "hs.overwrite_table": (lambda at: hs.overwrite_table(frame_of(spark, batch, 2), at, one_a_key), True),
+        "overwrite_table": (lambda at: hudini.open(at).overwrite_table(to_arrow(batch), options=one_a_key), True),
+        "format": (lambda at: frame_of(spark, batch).write.format("hudini").mode("append").save(at), False),
+    }
+    for name, (write, replaces) in ways.items():
+        place, model = tmp_path / name, Model(partitioned=True)
+        shutil.copytree(path, place)
+        write(str(place))
+        for some in ([], first, [elsewhere(row) for row in known], second) if replaces else (old, first, known, second):
+            model.upsert(some)
+        assert holds(place, model) is None, name
+        assert is_sound(place), name
 
 
 def test_another_writer_of_a_new_key_is_noticed(

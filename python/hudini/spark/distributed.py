@@ -108,8 +108,7 @@ class Write:
         if action.looks_up:
             rows = self.look_up(action, rows)
         elif action.combines_partitions:
-            for key in frames.scattered(rows):
-                action.refuse_scattered(key)
+            rows = self.reunite(action, rows, frames.scattered(rows))
         profile = frames.profile(rows)
         placed = action.place(profile)
         tasks = {(partition, slot): task for partition, slot, _, task in placed}
@@ -167,10 +166,20 @@ class Write:
         """A key has one place in the whole table, and its rows go there, whatever partition they name."""
         found = frames.recorded(rows, index, groups).persist()
         self.homes.append(found)
+        rows = self.reunite(action, rows, frames.lost(found))
         files = frames.files(found)
         slots = zip(files, action.recorded_slots(files), strict=True)
         homes = frames.with_slots(found, [(partition, file, slot) for (partition, file, _), slot in slots])
         return frames.at_home(rows, homes, [frames.KEY])
+
+    def reunite(self, action: _core.Action, rows: DataFrame, keys: DataFrame) -> DataFrame:
+        """The located rows, those of each of these keys in one partition."""
+        if keys.isEmpty():
+            return rows
+        columns, choice = action.choice()
+        chosen = frames.chosen(rows, keys, choice, columns).persist()
+        self.homes.append(chosen)
+        return frames.at_home(rows, chosen, [frames.KEY])
 
     def forget_homes(self) -> None:
         while self.homes:

@@ -74,7 +74,8 @@ def look_up(keys: DataFrame, tasks: Tasks) -> DataFrame:
 
 
 def recorded(rows: DataFrame, lookup: bytes, groups: int) -> DataFrame:
-    """Key, partition and file of those keys that the record index has, a key once for each file group that has it.
+    """Key, partition and file of those keys that the record index has, a key once for each file group that has it;
+    without a file those that it does not have, if their rows name several partitions.
 
     Each of the index's file groups is asked for the keys that belong there; in their order, so that it is read once.
     """
@@ -87,9 +88,23 @@ def recorded(rows: DataFrame, lookup: bytes, groups: int) -> DataFrame:
     return ordered.mapInArrow(_look_up_records(lookup, text), fields)
 
 
-def scattered(rows: DataFrame) -> list[str]:
-    """A key whose rows name several partitions, if there is one."""
-    return [row[0] for row in _keys(rows).where(SCATTERED).select(KEY).limit(1).collect()]
+def scattered(rows: DataFrame) -> DataFrame:
+    """The keys whose rows name several partitions."""
+    return _keys(rows).where(SCATTERED).select(KEY)
+
+
+def lost(found: DataFrame) -> DataFrame:
+    """Those of the keys that the record index was asked for."""
+    return found.where(f"{FILE} = ''").select(KEY)
+
+
+def chosen(rows: DataFrame, keys: DataFrame, choice: bytes, columns: list[str]) -> DataFrame:
+    """Each of the keys with the one partition that its rows go to."""
+    spark = rows.sparkSession
+    rivals = rows.join(keys, KEY, "left_semi").select(KEY, PARTITION, SEQUENCE, *columns)
+    ordered = rivals.repartition(KEY).sortWithinPartitions(KEY, SEQUENCE).drop(SEQUENCE)
+    fields = f"{KEY} string not null, {PARTITION} string not null"
+    return ordered.mapInArrow(_choose(choice, arrow_schema(ordered.schema), _text_type(spark)), fields)
 
 
 def _keys(rows: DataFrame) -> DataFrame:
@@ -103,7 +118,7 @@ def files(found: DataFrame) -> list[tuple[str, str, str]]:
     """The partition and the id of each file that has some of the keys, and one of these."""
     from pyspark.sql.functions import min
 
-    named = found.groupBy(PARTITION, FILE).agg(min(KEY)).collect()
+    named = found.where(f"{FILE} != ''").groupBy(PARTITION, FILE).agg(min(KEY)).collect()
     return sorted((row[0], row[1], row[2]) for row in named)
 
 
@@ -280,6 +295,17 @@ def _look_up_records(lookup: bytes, text: pa.DataType) -> Callable[[Batches], Ba
                 yield conform(batch, schema)
 
     return look_up_groups
+
+
+def _choose(choice: bytes, schema: pa.Schema, text: pa.DataType) -> Callable[[Batches], Batches]:
+    output = pa.schema([pa.field(name, text, False) for name in (KEY, PARTITION)])
+
+    def choose(batches: Batches) -> Batches:
+        rows = pa.RecordBatchReader.from_batches(schema, (conform(batch, schema) for batch in batches))
+        for batch in pa.RecordBatchReader.from_stream(_core.choose(choice, rows)):
+            yield conform(batch, output)
+
+    return choose
 
 
 def _settle(new_slots: bytes) -> Callable[[Batches], Batches]:

@@ -6,7 +6,7 @@ use arrow_array::RecordBatchReader;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::context::Context;
 use hudini_table::write::{
-    self, GroupProfile, Locator, LookupTask, NewSlots, PlacedTask, RecordLookup, RecordedGroup, Status, Task,
+    self, Choice, GroupProfile, Locator, LookupTask, NewSlots, PlacedTask, RecordLookup, RecordedGroup, Status, Task,
 };
 use hudini_table::{Error, Result};
 use pyo3::prelude::*;
@@ -80,8 +80,12 @@ impl Action {
         released(py, || self.with(|action| action.combines_partitions()))
     }
 
-    fn refuse_scattered(&self, py: Python<'_>, key: String) -> PyResult<()> {
-        released(py, || Err(write::scattered(&key).at_instant(&self.instant)))
+    fn choice<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Bound<'py, PyBytes>)> {
+        let (columns, bytes) = released(py, || {
+            let choice = self.with(|action| action.choice())?;
+            Ok((choice.columns().to_vec(), choice.to_bytes()?))
+        })?;
+        Ok((columns, PyBytes::new(py, &bytes)))
     }
 
     fn done_before<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
@@ -191,6 +195,15 @@ pub(crate) fn look_up_records(
     released(py, move || {
         let found = RecordLookup::from_bytes(&lookup)?.run(group, values::rows(reader))?;
         Ok(Stream::new(RecordLookup::output_schema(), found))
+    })
+}
+
+#[pyfunction]
+pub(crate) fn choose(py: Python<'_>, choice: Vec<u8>, data: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    let reader = rows_of(data)?;
+    released(py, move || {
+        let chosen = Choice::from_bytes(&choice)?.run(values::rows(reader));
+        Ok(Stream::new(Choice::output_schema(), chosen))
     })
 }
 

@@ -61,6 +61,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(action::look_up, m)?)?;
     m.add_function(wrap_pyfunction!(action::group_keys, m)?)?;
     m.add_function(wrap_pyfunction!(action::look_up_records, m)?)?;
+    m.add_function(wrap_pyfunction!(action::choose, m)?)?;
     m.add_function(wrap_pyfunction!(action::settle, m)?)?;
     m.add_function(wrap_pyfunction!(action::run_task, m)?)?;
     m.add_function(wrap_pyfunction!(compaction::run_compaction_task, m)?)?;

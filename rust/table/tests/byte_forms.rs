@@ -11,7 +11,7 @@ use hudini_table::options::{IndexType, Options, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::service::{CompactRequest, CompactionStatus, CompactionTask, Round};
 use hudini_table::write::{
-    GroupProfile, Locator, LookupTask, NEW_KEYS, NewSlots, RecordLookup, Staged, Staging, Status, Task,
+    Choice, GroupProfile, Locator, LookupTask, NEW_KEYS, NewSlots, RecordLookup, Staged, Staging, Status, Task,
 };
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
@@ -31,6 +31,7 @@ const SPLITS: [&str; 2] =
 
 const LOOKUP: &str = include_str!("data/byte_forms/lookup.txt");
 const RECORD_LOOKUP: &str = include_str!("data/byte_forms/record_lookup.txt");
+const CHOICE: &str = include_str!("data/byte_forms/choice.txt");
 const NEW_SLOTS: &str = include_str!("data/byte_forms/new_slots.txt");
 
 const STAGING: &str = include_str!("data/byte_forms/staging.txt");
@@ -124,6 +125,7 @@ fn lookups_stand() {
 #[test]
 fn lookups_in_the_record_index_stand() {
     stands::<RecordLookup>(RECORD_LOOKUP, &record_lookup());
+    stands::<Choice>(CHOICE, &choice());
 }
 
 #[test]
@@ -156,6 +158,15 @@ fn record_lookup() -> Vec<u8> {
     writer.step(0).unwrap();
     let lookup = writer.action.as_ref().unwrap().record_lookup().unwrap();
     lookup.unwrap().to_bytes().unwrap()
+}
+
+fn choice() -> Vec<u8> {
+    let spec = Spec { index: IndexType::Simple, ..Spec::new(TableType::MergeOnRead) };
+    let world = World::new(Place::Memory);
+    spec.create(&world);
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 1, "new")]);
+    writer.step(0).unwrap();
+    writer.action.as_ref().unwrap().choice().unwrap().to_bytes().unwrap()
 }
 
 fn new_slots() -> Vec<u8> {
@@ -226,6 +237,7 @@ fn bless() {
         ("compaction_status", &made.compaction_status),
         ("lookup", &lookup()),
         ("record_lookup", &record_lookup()),
+        ("choice", &choice()),
         ("new_slots", &new_slots()),
         ("staging", &staging),
         ("staged", &staged),
@@ -249,6 +261,7 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::compaction_status(COMPACTION_STATUS, read::<CompactionStatus>)]
 #[case::lookup(LOOKUP, read::<LookupTask>)]
 #[case::record_lookup(RECORD_LOOKUP, read::<RecordLookup>)]
+#[case::choice(CHOICE, read::<Choice>)]
 #[case::new_slots(NEW_SLOTS, read::<NewSlots>)]
 #[case::staging(STAGING, read::<Staging>)]
 #[case::staged(STAGED, read::<Staged>)]
@@ -257,7 +270,7 @@ fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
     assert!(error.message().contains("version 9") && error.hint().unwrap().contains("workers"), "{error}");
-    let writes = [LOCATOR, TASKS[0], STATUSES[0], LOOKUP, RECORD_LOOKUP, NEW_SLOTS, STAGING, STAGED];
+    let writes = [LOCATOR, TASKS[0], STATUSES[0], LOOKUP, RECORD_LOOKUP, CHOICE, NEW_SLOTS, STAGING, STAGED];
     let forms = [&writes[..], &[SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS]].concat();
     let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();
     assert_eq!(letters.len(), forms.len(), "each kind has its own letter");

@@ -14,8 +14,8 @@ use hudini_table::bytes_form::BytesForm;
 use hudini_table::options::{IndexType, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::write::{
-    self, Action, CommitResult, FILE_COLUMN, GROUP_COLUMN, GroupProfile, KEY_COLUMN, LookupTask, NEW_KEYS, NewSlots,
-    PARTITION_COLUMN, RecordLookup, RecordedGroup, SLOT_COLUMN, Status, WriteRequest,
+    self, Action, Choice, CommitResult, FILE_COLUMN, GROUP_COLUMN, GroupProfile, KEY_COLUMN, LookupTask, NEW_KEYS,
+    NewSlots, PARTITION_COLUMN, RecordLookup, RecordedGroup, SLOT_COLUMN, Status, WriteRequest,
 };
 use hudini_table::{Error, ErrorKind, Result, Table};
 use rstest::rstest;
@@ -44,6 +44,9 @@ impl Elsewhere<'_> {
         let mut rows = self.locate(batches);
         if self.action.looks_up() {
             rows = self.look_up(&rows)?;
+        } else if self.action.combines_partitions()? {
+            let all = rows.iter().map(|row| row.key.clone()).collect();
+            rows = self.reunited(&rows, &all)?;
         }
         let mut profile: BTreeMap<(String, i32), u64> = BTreeMap::new();
         rows.iter().for_each(|row| *profile.entry((row.partition.clone(), row.slot)).or_default() += 1);
@@ -113,6 +116,8 @@ impl Elsewhere<'_> {
                 }));
             }
         }
+        let (found, lost): (Vec<_>, Vec<_>) = found.into_iter().partition(|group| !group.file_id.is_empty());
+        let rows = self.reunited(rows, &lost.into_iter().map(|group| group.key).collect())?;
         let slots = self.action.recorded_slots(&found)?;
         let mut homes: BTreeMap<String, Vec<(String, i32)>> = BTreeMap::new();
         for (group, slot) in found.into_iter().zip(slots) {
@@ -124,6 +129,32 @@ impl Elsewhere<'_> {
             homes.into_iter().map(|(partition, slot)| Located { partition, slot, ..row.clone() })
         });
         Ok(located.collect())
+    }
+
+    /// The rows, those of each of these keys in one partition.
+    fn reunited(&self, rows: &[Located], keys: &BTreeSet<String>) -> Result<Vec<Located>> {
+        let choice = Choice::from_bytes(&self.action.choice()?.to_bytes()?)?;
+        let mut rivals: Vec<&Located> = rows.iter().filter(|row| keys.contains(&row.key)).collect();
+        rivals.sort_by_key(|row| &row.key);
+        let asked = rivals.into_iter().map(|row| {
+            let text = |text: &String| -> ArrayRef { Arc::new(StringArray::from_iter_values([text])) };
+            let named = [(KEY_COLUMN, text(&row.key)), (PARTITION_COLUMN, text(&row.partition))];
+            let more = choice.columns().iter().map(|name| (name.as_str(), Arc::clone(&row.row[name.as_str()])));
+            Ok(RecordBatch::try_from_iter(named.into_iter().chain(more))?)
+        });
+        let mut chosen = BTreeMap::new();
+        for batch in choice.clone().run(asked) {
+            let batch = batch?;
+            assert_eq!(batch.schema(), Choice::output_schema());
+            let text = |name: &str| batch[name].as_string::<i32>().iter().flatten().map(str::to_owned);
+            chosen.extend(text(KEY_COLUMN).zip(text(PARTITION_COLUMN)));
+        }
+        assert!(chosen.keys().eq(keys));
+        let at_home = |row: &Located| {
+            let partition = chosen.get(&row.key).unwrap_or(&row.partition).clone();
+            Located { partition, ..row.clone() }
+        };
+        Ok(rows.iter().map(at_home).collect())
     }
 
     fn look_up_in_files(&mut self, rows: &[Located]) -> Result<Vec<Located>> {
@@ -278,6 +309,10 @@ fn scattered_scenes() -> Vec<(Operation, Vec<Row>)> {
         (Operation::Upsert, rows(150..450, 2, 1)),
         (Operation::Insert, rows(450..470, 3, 0)),
         (Operation::Upsert, [rows(430..470, 5, 0), rows(470..480, 5, 2), rows(430..470, 6, 2)].concat()),
+        (
+            Operation::Upsert,
+            [rows(480..520, 5, 0), rows(490..530, 5, 1), rows(500..540, 4, 2), rows(10..20, 6, 1)].concat(),
+        ),
         (Operation::Delete, rows(445..500, 0, 2)),
         (Operation::Delete, [rows(900..950, 0, 0), rows(900..950, 0, 1)].concat()),
         (Operation::Upsert, rows(0..30, 1, 0)),
@@ -322,32 +357,35 @@ fn refusals(first: &[Row], rows: &[Row], spoil: fn(&World)) -> [Error; 2] {
     [here, there]
 }
 
-#[test]
-fn a_new_key_of_several_partitions_is_refused() {
-    let known = row("known", "A", 1, "v");
-    let rows = [row("known", "B", 2, "v"), row("new", "A", 1, "v"), row("new", "B", 2, "v"), known.clone()];
-    for error in refusals(&[known], &rows, |_| ()) {
-        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-        assert!(error.message().contains("'new'"), "{error}");
-    }
+#[rstest]
+fn rows_of_several_partitions_become_one_where_they_are_combined(
+    #[values(Operation::Upsert, Operation::OverwriteTable)] operation: Operation,
+) {
+    let spec = Spec { index: IndexType::Simple, ..Spec::cow() };
+    let (here, there) = (World::keeping_metadata(Place::Memory), World::keeping_metadata(Place::Memory));
+    let combined = |operation| {
+        let combine = [("hoodie.combine.before.insert".to_owned(), "true".to_owned())];
+        let request = by_records(operation);
+        WriteRequest { options: Options::parse(combine).unwrap().with(&request.options), ..request }
+    };
+    let rows = vec![row("a", "A", 1, "v"), row("b", "A", 1, "v"), row("a", "B", 2, "won"), row("a", "C", 1, "v")];
+    play(&spec, (&here, &there), 1000, vec![(operation, rows)], &combined);
+    let values: Vec<_> = state(&here.table()).into_iter().map(|(key, _, value)| (key, value)).collect();
+    assert_eq!(values, [("a", "won"), ("b", "v")].map(|(key, value)| (key.to_owned(), value.to_owned())));
+    assert_eq!(here.names_below("B/").iter().filter(|name| name.ends_with(".parquet")).count(), 1);
+    assert!(here.names_below("C/").is_empty());
+    there.assert_sound();
 }
 
 #[test]
-fn rows_of_several_partitions_that_are_to_be_one_are_refused() {
+fn rows_that_are_added_as_they_are_stay_several() {
     let spec = Spec { index: IndexType::Simple, ..Spec::cow() };
     let world = World::keeping_metadata(Place::Memory);
     let table = spec.create(&world);
-    let write = |combine: &str| {
-        let combine = Options::parse([("hoodie.combine.before.insert".to_owned(), combine.to_owned())]).unwrap();
-        let request = by_records(Operation::OverwriteTable);
-        let request = WriteRequest { options: combine.with(&request.options), ..request };
-        let rows = [row("a", "A", 1, "v"), row("b", "A", 1, "v"), row("a", "B", 2, "v")];
-        write::write(&table, &spec.schema(), [Ok(spec.batch(&rows))].into_iter(), &request)
-    };
-    let error = write("true").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("'a'"), "{error}");
-    assert_eq!(write("false").unwrap().inserted, 3, "added as they are");
+    let rows = [row("a", "A", 1, "v"), row("b", "A", 1, "v"), row("a", "B", 2, "v")];
+    let request = by_records(Operation::OverwriteTable);
+    let written = write::write(&table, &spec.schema(), [Ok(spec.batch(&rows))].into_iter(), &request);
+    assert_eq!(written.unwrap().inserted, 3);
 }
 
 #[test]

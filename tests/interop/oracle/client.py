@@ -2,7 +2,8 @@
 
 Requests are JSON lines on the child's standard input. Replies are JSON lines on a pipe of their own, because Spark
 and the JVM write to standard output whenever they like; that chatter goes to a log file, whose end is shown when the
-child dies. Rows travel as Parquet files in a folder beside the log.
+child dies, as it does with a JVM that crashes. Then the verb has failed, and the next one finds another child. Rows
+travel as Parquet files in a folder beside the log.
 """
 
 from __future__ import annotations
@@ -35,9 +36,14 @@ class Oracle:
 
     def __init__(self, installation: install.Installation, folder: Path) -> None:
         self.version = installation.version
+        self._installation = installation
         self._folder = folder
         self._log_path = folder / "spark.log"
         self._files = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        installation = self._installation
         replies_read, replies_write = os.pipe()
         with self._log_path.open("wb") as log:
             self._process = subprocess.Popen(
@@ -46,7 +52,7 @@ class Oracle:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[replies_write],
-                cwd=folder,
+                cwd=self._folder,
                 env=environment(installation),
                 text=True,
             )
@@ -132,9 +138,10 @@ class Oracle:
             pass  # the missing reply tells more
         line = self._replies.readline()
         if not line:
-            raise RuntimeError(
-                f"the oracle's process ended (code {self._process.wait()}); its last words:\n{self._last_words()}"
-            )
+            code, last_words = self._process.wait(), self._last_words()
+            self._replies.close()
+            self._begin()
+            raise OracleError([f"the oracle's process ended (code {code})", f"its last words:\n{last_words}"])
         reply = json.loads(line)
         if "error" in reply:
             raise OracleError(reply["error"])

@@ -4,6 +4,7 @@ Arguments: the file descriptor for replies, the version of Apache Hudi, the path
 """
 
 import json
+import subprocess
 import sys
 
 import pyarrow as pa
@@ -95,6 +96,14 @@ class Worker:
     def service(self, path, verb, arguments, options):
         return getattr(self.services(self.spark, self.version, path, options), verb)(*arguments)
 
+    def is_dead(self):
+        """Whether the JVM has ended, or is about to."""
+        try:
+            self.spark.sparkContext._gateway.proc.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def _meta_client(self, path):
         return self.services(self.spark, self.version, path, {}).meta_client()
 
@@ -130,6 +139,8 @@ def main():
             try:
                 reply = {"result": getattr(worker, request["verb"])(**request["arguments"])}
             except Exception as error:
+                if not isinstance(error, (Py4JJavaError, CapturedException)) and worker.is_dead():
+                    sys.exit(f"the JVM is gone: {error}")
                 reply = {"error": messages(error)}
             print(json.dumps(reply, default=str), file=replies, flush=True)
         worker.spark.stop()

@@ -113,3 +113,12 @@ pub(super) struct Names {
     pub(super) partitions: StringArray,
     pub(super) keys: StringArray,
 }
+
+impl Names {
+    /// Moves rows to the partitions that are told of their keys.
+    pub(super) fn move_keys<'p>(&mut self, to: impl Fn(&str) -> Option<&'p str>) {
+        let rows = self.partitions.iter().zip(&self.keys);
+        let moved = rows.map(|(partition, key)| key.and_then(&to).or(partition)).collect();
+        self.partitions = moved;
+    }
+}

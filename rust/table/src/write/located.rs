@@ -11,7 +11,7 @@ use hudini_format::empty::are_same;
 use super::action::Action;
 use super::locate::{Locator, Names};
 use super::place::{GroupProfile, NEW_KEYS};
-use super::recorded::{self, Places};
+use super::{recorded, scattered};
 use crate::context::pool::run_all;
 use crate::index::{Index, Keys, Lookup};
 use crate::table::Table;
@@ -72,7 +72,7 @@ impl Located {
         let homes = match (action.looks_up(), is_recorded) {
             (false, _) => {
                 if action.combines_partitions()? {
-                    recorded::refuse_scattered(&Places::new(), &named)?;
+                    scattered::reunite(action, &mut named)?;
                 }
                 Homes::new()
             }
@@ -80,6 +80,9 @@ impl Located {
             (true, true) => {
                 let places = recorded::find(action, &named)?;
                 named.iter_mut().for_each(|named| recorded::follow(&places, &mut named.names));
+                if action.operation().brings_rows() {
+                    scattered::reunite(action, &mut named)?;
+                }
                 recorded::homes(&places, &named)?
             }
         };
@@ -113,7 +116,7 @@ impl Located {
 
 /// Rows as the table holds them, with what they are called.
 pub(super) struct Named {
-    rows: RecordBatch,
+    pub(super) rows: RecordBatch,
     pub(super) names: Names,
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Action;
 use super::locate::{KEY_COLUMN, PARTITION_COLUMN};
-use super::recorded::{Recorded, scattered};
+use super::recorded::Recorded;
 use super::workers::text;
 use crate::bytes_form::BytesForm;
 use crate::index::Index;
@@ -82,7 +82,8 @@ impl RecordLookup {
     }
 
     /// Runs on a worker: opens the storage itself. Of the keys of one group, each once, those that are there, with the
-    /// file groups that have them. Sorted keys are found more quickly.
+    /// file groups that have them; and without a file those that are not there, if their rows name several partitions.
+    /// Sorted keys are found more quickly.
     pub fn run<I>(&self, group: i32, input: I) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<I>>
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
@@ -113,10 +114,6 @@ impl RecordLookup {
         let number = u32::try_from(group).map_err(|_| Error::internal(format!("the file group {group}")))?;
         let wanted: BTreeSet<String> = asked.keys().cloned().collect();
         let found = self.groups.locations(storage, number, wanted)?;
-        let lost = asked.iter().find(|(key, is_scattered)| **is_scattered && !found.contains_key(*key));
-        if let Some((key, _)) = lost.filter(|_| self.brings_rows) {
-            return Err(scattered(key));
-        }
         let (mut keys, mut partitions, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for (key, entries) in &found {
             let Some(Recorded { partition, file_ids }) = Recorded::of(entries) else { continue };
@@ -125,6 +122,12 @@ impl RecordLookup {
                 partitions.push(partition.clone());
                 files.push(file_id);
             }
+        }
+        let is_lost = |key: &&String| self.brings_rows && !found.contains_key(*key);
+        for key in asked.iter().filter(|(_, scattered)| **scattered).map(|(key, _)| key).filter(is_lost) {
+            keys.push(key);
+            partitions.push(String::new());
+            files.push(String::new());
         }
         let columns: [ArrayRef; 3] = [
             Arc::new(StringArray::from(keys)),

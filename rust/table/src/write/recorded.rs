@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow_array::StringArray;
 use hudini_format::metadata_record::RecordIndexEntry;
 
 use super::action::Action;
@@ -41,38 +40,12 @@ pub(super) type Places = BTreeMap<String, Place>;
 pub(super) fn find(action: &mut Action, named: &[Named]) -> Result<Places> {
     let keys = named.iter().flat_map(|named| named.names.keys.iter().flatten());
     let wanted: BTreeSet<String> = keys.map(str::to_owned).collect();
-    let places = action.recorded(wanted)?;
-    if action.operation().brings_rows() {
-        refuse_scattered(&places, named)?;
-    }
-    Ok(places)
-}
-
-/// New keys whose rows name several partitions would get a row in each.
-pub(super) fn refuse_scattered(places: &Places, named: &[Named]) -> Result<()> {
-    let mut new: BTreeMap<&str, &str> = BTreeMap::new();
-    for Named { names, .. } in named {
-        for (partition, key) in names.partitions.iter().zip(&names.keys) {
-            let (Some(partition), Some(key)) = (partition, key) else { continue };
-            if !places.contains_key(key) && *new.entry(key).or_insert(partition) != partition {
-                return Err(scattered(key));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// What is said of a new key whose rows name several partitions.
-pub fn scattered(key: &str) -> Error {
-    Error::unsupported(format!("rows of the new key '{key}' in several partitions, in one write by the record index"))
-        .with_hint("keep the row that is to stay: the index has one place for a key")
+    action.recorded(wanted)
 }
 
 /// Moves rows to the partitions of their keys.
 pub(super) fn follow(places: &Places, names: &mut Names) {
-    let home = |key: Option<&str>| Some(places.get(key?)?.partition.as_str());
-    let moved = names.partitions.iter().zip(&names.keys).map(|(partition, key)| home(key).or(partition));
-    names.partitions = moved.collect::<StringArray>();
+    names.move_keys(|key| Some(places.get(key)?.partition.as_str()));
 }
 
 /// The slots of the keys, in the partitions to which their rows were moved.

@@ -232,8 +232,13 @@ impl Action {
         self.seed
     }
 
-    fn rule(&self) -> Result<MergeRule> {
+    pub(super) fn rule(&self) -> Result<MergeRule> {
         self.config.merge_rule()
+    }
+
+    /// The schema that the rows are to have, as commits keep it.
+    pub(super) fn schema_text(&self) -> &str {
+        &self.schema
     }
 
     /// What checks rows before anything is written.
