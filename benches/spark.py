@@ -141,20 +141,27 @@ def measured(benches: dict[str, Bench], rounds: int) -> Costs:
     costs: Costs = {}
     for number in range(WARM_UPS + rounds):
         for job in JOBS:
-            turns = [(name, bench, job) for name, bench in benches.items()]
-            if job.name == READ_COW:
-                turns.append((PARQUET, benches[OURS], BESIDE_PARQUET))
             answers = set()
             # Who comes second finds the other's files and code at hand.
-            for name, bench, task in turns if number % 2 else reversed(turns):
+            for turn in turns(job, benches)[:: 1 if number % 2 else -1]:
                 # A Spark that waited for the other one is slow at first: more so than reads differ.
                 for _ in range(READS if job.verb == "digest" else 1):
-                    answer, cost = bench.do(task)
-                    answers.add(answer)
-                    keep(costs, (name, job.name), cost, is_warm=number >= WARM_UPS)
+                    for name, bench, task in turn:
+                        answer, cost = bench.do(task)
+                        answers.add(answer)
+                        keep(costs, (name, job.name), cost, is_warm=number >= WARM_UPS)
+                    turn.reverse()
             if len(answers) > 1:
                 raise SystemExit(f"{job.name}: not all read the same rows")
     return costs
+
+
+def turns(job: Job, benches: dict[str, Bench]) -> list[list[tuple[str, Bench, Job]]]:
+    """Who does it, by the Spark that it takes; those of one Spark do it one after the other."""
+    turns = [[(name, bench, job)] for name, bench in benches.items()]
+    if job.name == READ_COW:
+        turns[0].append((PARQUET, benches[OURS], BESIDE_PARQUET))
+    return turns
 
 
 def keep(costs: Costs, key: tuple[str, str], cost: Cost, is_warm: bool) -> None:

@@ -63,7 +63,7 @@ pub trait ChunkWriter: Send {
 }
 
 /// A whole chunk, for a writer of row groups.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct WrittenChunk {
     pub bytes: Bytes,
     pub told: ColumnCloseResult,
@@ -72,6 +72,15 @@ pub struct WrittenChunk {
 }
 
 pub type TextExtremes = (Vec<u8>, Vec<u8>);
+
+impl WrittenChunk {
+    /// The chunk of a column of the same type that has the same values in all rows.
+    pub fn of_twin(&self, column: &ColumnDescPtr) -> Result<Self> {
+        let metadata = pages::metadata_of_twin(&self.told.metadata, column)?;
+        let told = ColumnCloseResult { metadata, ..self.told.clone() };
+        Ok(Self { bytes: Bytes::clone(&self.bytes), told, extremes: self.extremes.clone() })
+    }
+}
 
 /// `None` where it is left to the crate: nested columns, and types and settings that base files hardly ever have.
 pub fn chunk_writer(
@@ -114,6 +123,7 @@ fn chunk<K: Kind>(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> O
         dictionary: properties.dictionary_enabled(path).then(K::Dictionary::default),
         is_dictionary_full: false,
         is_dictionary_judged: false,
+        widest: None,
         repeated: None,
         known: Known::default(),
     }))
@@ -131,6 +141,8 @@ struct Chunk<K: Kind> {
     is_dictionary_full: bool,
     /// Whether a page of it has shown that it is worth its room.
     is_dictionary_judged: bool,
+    /// The extremes of its first values, so many, where the last page had all that there were.
+    widest: Option<(usize, (K::Bound, K::Bound))>,
     /// The last values of which every row had the same one. Those that come next are often parts of them.
     repeated: Option<K::Values>,
     known: Known<K>,
@@ -314,7 +326,13 @@ impl<K: Kind> Chunk<K> {
             raw.append(&mut page.plain);
             return Encoding::PLAIN;
         };
-        page.extremes = dictionary.extremes(distinct(&page.places, dictionary.len()));
+        let places: Vec<u32> = distinct(&page.places, dictionary.len()).collect();
+        let count = (places.len() == dictionary.len()).then_some(places.len());
+        page.extremes = match self.widest.take().filter(|(known, _)| Some(*known) == count) {
+            Some((_, extremes)) => Some(extremes),
+            None => dictionary.extremes(places.into_iter()),
+        };
+        self.widest = count.zip(page.extremes.clone());
         let front = raw.len();
         let width = width_of((dictionary.len() as u32).saturating_sub(1));
         raw.push(width);

@@ -237,6 +237,25 @@ impl<B: Clone> Order<B> {
     }
 }
 
+/// What is said of a chunk in [`Pages::metadata`], for another column.
+pub(super) fn metadata_of_twin(told: &ColumnChunkMetaData, column: &ColumnDescPtr) -> Result<ColumnChunkMetaData> {
+    let twin = ColumnChunkMetaData::builder(ColumnDescPtr::clone(column))
+        .set_compression(told.compression())
+        .set_encodings_mask(*told.encodings_mask())
+        .set_page_encoding_stats(told.page_encoding_stats().cloned().unwrap_or_default())
+        .set_total_compressed_size(told.compressed_size())
+        .set_total_uncompressed_size(told.uncompressed_size())
+        .set_num_values(told.num_values())
+        .set_data_page_offset(told.data_page_offset())
+        .set_dictionary_page_offset(told.dictionary_page_offset())
+        .set_unencoded_byte_array_data_bytes(told.unencoded_byte_array_data_bytes())
+        .set_definition_level_histogram(told.definition_level_histogram().cloned());
+    match told.statistics() {
+        Some(statistics) => twin.set_statistics(statistics.clone()).build(),
+        None => twin.build(),
+    }
+}
+
 /// Makes them the extremes of both.
 pub(super) fn merge<K: Kind>(all: &mut Option<(K::Bound, K::Bound)>, more: (K::Bound, K::Bound)) {
     *all = Some(match all.take() {

@@ -199,6 +199,18 @@ fn extremes_of_texts_are_told_in_full() {
     assert_eq!(extremes, [Some((b"a".to_vec(), long.into_bytes())), None, None]);
 }
 
+#[rstest]
+fn the_chunk_of_a_twin_is_what_it_would_have_written(#[values(false, true)] has_dictionary: bool) {
+    let texts: ArrayRef =
+        Arc::new((0..1000).map(|n| (n % 9 > 0).then(|| format!("text {}", n % 30))).collect::<StringArray>());
+    let rows = batch(true, vec![Arc::clone(&texts), texts]);
+    let properties = properties().set_dictionary_enabled(has_dictionary).build();
+    let file = new_file(&rows.schema(), properties);
+    let chunks = written_chunks(&file, std::slice::from_ref(&rows));
+    let twin = chunks[0].of_twin(&file.schema_descr().column(1)).unwrap();
+    assert_eq!(format!("{twin:?}"), format!("{:?}", chunks[1]));
+}
+
 #[test]
 fn gzip_is_that_of_libdeflate_and_read_by_all() {
     let rows = batch(true, columns(1001, 50, true));

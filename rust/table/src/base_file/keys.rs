@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::{Array, RecordBatch};
 use hudini_format::bloom::{
     BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, BloomFilter, DEFAULT_FALSE_POSITIVES, DEFAULT_MAX_ENTRIES,
     MAX_RECORD_KEY_FOOTER, MIN_RECORD_KEY_FOOTER,
 };
-use hudini_format::extremes::{bytes_of_all, extremes};
+use hudini_format::extremes::bytes_of_all;
+use hudini_format::parquet_chunk::TextExtremes;
 
 use super::footer::footer;
 use crate::merge::record_keys;
@@ -15,9 +16,10 @@ use crate::storage::Storage;
 use crate::{Error, Result};
 
 /// Collects the keys of a file that is written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct KeySummary {
     bloom: BloomFilter,
+    /// Of the keys so far that are not all of ASCII, and of those that are known.
     range: Option<(String, String)>,
     rows: u64,
     /// So many rows from the first on have keys that are in already.
@@ -55,31 +57,40 @@ impl KeySummary {
         self.rows += keys.len() as u64;
         let keys = keys.slice(known, keys.len() - known);
         self.bloom.add_all(keys.iter().flatten());
-        if let Some((least, greatest)) = java_extremes(&keys) {
-            match &mut self.range {
-                None => self.range = Some((least.to_owned(), greatest.to_owned())),
-                Some((low, high)) => {
-                    if java_less(least, low) {
-                        least.clone_into(low);
-                    }
-                    if java_less(high, greatest) {
-                        greatest.clone_into(high);
-                    }
-                }
-            }
+        // In a text of ASCII units are bytes: the file's writer tells of those.
+        if !bytes_of_all(&keys).is_ascii() {
+            keys.iter().flatten().for_each(|key| self.widen(key));
         }
         Ok(())
     }
 
-    pub(super) fn footer(&self) -> Result<Vec<(&'static str, String)>> {
+    fn widen(&mut self, key: &str) {
+        match &mut self.range {
+            None => self.range = Some((key.to_owned(), key.to_owned())),
+            Some((low, high)) => {
+                if java_less(key, low) {
+                    key.clone_into(low);
+                }
+                if java_less(high, key) {
+                    key.clone_into(high);
+                }
+            }
+        }
+    }
+
+    /// With the least and the greatest key by their bytes.
+    pub(super) fn footer(mut self, by_bytes: Option<&TextExtremes>) -> Result<Vec<(&'static str, String)>> {
         if self.rows < self.known {
             return Err(Error::internal("a file that was to begin with the rows of another one has fewer"));
         }
+        for key in by_bytes.into_iter().flat_map(|(least, greatest)| [least, greatest]) {
+            self.widen(str::from_utf8(key).map_err(|e| Error::internal("a key is no text").caused_by(e))?);
+        }
         let mut pairs =
             vec![(BLOOM_FILTER_FOOTER, self.bloom.to_text()), (BLOOM_TYPE_FOOTER, self.bloom.kind().code().to_owned())];
-        if let Some((low, high)) = &self.range {
-            pairs.push((MIN_RECORD_KEY_FOOTER, low.clone()));
-            pairs.push((MAX_RECORD_KEY_FOOTER, high.clone()));
+        if let Some((low, high)) = self.range {
+            pairs.push((MIN_RECORD_KEY_FOOTER, low));
+            pairs.push((MAX_RECORD_KEY_FOOTER, high));
         }
         Ok(pairs)
     }
@@ -89,19 +100,6 @@ fn entries(expected_rows: u64) -> u32 {
     u32::try_from(expected_rows).unwrap_or(u32::MAX).clamp(1, DEFAULT_MAX_ENTRIES)
 }
 
-/// The least and the greatest of keys in the order of [`java_less`].
-fn java_extremes(keys: &StringArray) -> Option<(&str, &str)> {
-    let by_bytes = extremes(keys)?;
-    if bytes_of_all(keys).is_ascii() {
-        return Some(by_bytes);
-    }
-    let mut keys = keys.iter().flatten();
-    let first = keys.next()?;
-    Some(keys.fold((first, first), |(least, greatest), key| {
-        (if java_less(key, least) { key } else { least }, if java_less(greatest, key) { key } else { greatest })
-    }))
-}
-
 /// The order of Java's strings: by UTF-16 units, which is that of the bytes except beyond the basic plane.
 pub(crate) fn java_less(a: &str, b: &str) -> bool {
     if a.is_ascii() && b.is_ascii() { a < b } else { a.encode_utf16().lt(b.encode_utf16()) }
@@ -109,7 +107,7 @@ pub(crate) fn java_less(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::ArrayRef;
+    use arrow_array::{ArrayRef, StringArray};
     use hudini_format::schema::meta;
     use rstest::rstest;
 
@@ -156,8 +154,23 @@ mod tests {
         write(&storage, "before", KeySummary::new(10).unwrap(), &[rows(0..10)]);
         let mut keys = KeySummary::going_on(&storage, "before", 10).unwrap();
         keys.add(&rows(0..9)).unwrap();
-        assert!(keys.footer().is_err());
+        assert!(keys.clone().footer(None).is_err());
         keys.add(&rows(9..10)).unwrap();
-        assert!(keys.footer().is_ok());
+        assert!(keys.footer(None).is_ok());
+    }
+
+    /// U+FF5E comes before U+10400 by the bytes, behind it by the units that Java compares.
+    #[rstest]
+    #[case::one_batch(&[vec!["a", "\u{ff5e}", "\u{10400}", "b"]])]
+    #[case::ascii_in_other_batches(&[vec!["b", "c"], vec!["\u{10400}", "\u{ff5e}"], vec!["a", "d"]])]
+    fn the_range_is_in_the_order_of_java(#[case] batches: &[Vec<&str>]) {
+        let storage: Arc<dyn Storage> = Arc::new(Memory::new("t", Arc::new(ManualClock::new(0))));
+        let batch = |keys: &Vec<&str>| {
+            let keys: ArrayRef = Arc::new(StringArray::from_iter_values(keys));
+            RecordBatch::try_from_iter_with_nullable([(meta::RECORD_KEY, keys, true)]).unwrap()
+        };
+        let rows: Vec<_> = batches.iter().map(batch).collect();
+        write(&storage, "file", KeySummary::new(10).unwrap(), &rows);
+        assert_eq!(footer(&storage, "file").unwrap().key_range(), (Some("a"), Some("\u{ff5e}")));
     }
 }

@@ -7,6 +7,7 @@ mod parquet_schema;
 mod plain;
 mod read;
 mod row_groups;
+mod twins;
 mod write;
 
 pub(crate) use footer::column_bytes;

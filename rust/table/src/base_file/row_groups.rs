@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::io;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, FieldRef, SchemaRef};
-use hudini_format::parquet_chunk::{ChunkWriter, TextExtremes, chunk_writer};
+use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
+use hudini_format::parquet_chunk::{ChunkWriter, TextExtremes, WrittenChunk, chunk_writer};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::ColumnDescPtr;
+
+use super::twins::Twins;
 
 /// Writes batches as `ArrowWriter` does, with chunk writers of our own where there are any.
 pub(super) struct RowGroups<W: io::Write + Send> {
@@ -18,6 +21,8 @@ pub(super) struct RowGroups<W: io::Write + Send> {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     open: Option<RowGroup>,
+    /// Not written to, but for the keys.
+    twins: Twins,
     texts: TextBounds,
 }
 
@@ -33,7 +38,8 @@ impl<W: io::Write + Send> RowGroups<W> {
     pub(super) fn new(sink: W, schema: SchemaRef, options: ArrowWriterOptions) -> Result<Self> {
         let whole = ArrowWriter::try_new_with_options(sink, SchemaRef::clone(&schema), options)?;
         let (file, factory) = whole.into_serialized_writer()?;
-        Ok(Self { file, factory, schema, open: None, texts: TextBounds::new() })
+        let twins = Twins::possible(&schema);
+        Ok(Self { file, factory, schema, open: None, twins, texts: TextBounds::new() })
     }
 
     pub(super) fn append_key_value_metadata(&mut self, pair: KeyValue) {
@@ -41,6 +47,12 @@ impl<W: io::Write + Send> RowGroups<W> {
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let parting = self.twins.parting(batch);
+        if !parting.is_empty() {
+            // What it has so far are copies.
+            self.flush()?;
+            self.twins.part(&parting);
+        }
         let most = self.file.properties().max_row_group_row_count().unwrap_or(usize::MAX);
         let mut at = 0;
         while at < batch.num_rows() {
@@ -49,8 +61,10 @@ impl<W: io::Write + Send> RowGroups<W> {
                 None => self.new_group()?,
             };
             let rows = (batch.num_rows() - at).min(most.saturating_sub(group.rows).max(1));
-            for (column, array) in group.columns.iter_mut().zip(batch.columns()) {
-                column.write(&array.slice(at, rows))?;
+            for (place, (column, array)) in group.columns.iter_mut().zip(batch.columns()).enumerate() {
+                if self.twins.keys_of(place).is_none() {
+                    column.write(&array.slice(at, rows))?;
+                }
             }
             (group.rows, at) = (group.rows + rows, at + rows);
             let is_full = group.rows >= most;
@@ -64,14 +78,23 @@ impl<W: io::Write + Send> RowGroups<W> {
 
     /// Bytes of the row group under way.
     pub(super) fn in_progress_size(&self) -> usize {
-        self.open.iter().flat_map(|group| &group.columns).map(Column::size).sum()
+        let Some(RowGroup { columns, .. }) = &self.open else { return 0 };
+        let written = (0..columns.len()).map(|place| self.twins.keys_of(place).unwrap_or(place));
+        written.filter_map(|place| columns.get(place)).map(Column::size).sum()
     }
 
     /// Ends the row group under way.
     pub(super) fn flush(&mut self) -> Result<()> {
         let Some(group) = self.open.take() else { return Ok(()) };
         let mut row_group = self.file.next_row_group()?;
-        group.columns.into_iter().try_for_each(|column| column.end(&mut row_group, &mut self.texts))?;
+        let mut of_keys = None;
+        for (place, column) in group.columns.into_iter().enumerate() {
+            if self.twins.keys_of(place).is_some() {
+                column.end_as_twin(of_keys.as_ref(), &mut row_group, &mut self.texts)?;
+            } else if let Some(chunk) = column.end(&mut row_group, &mut self.texts)? {
+                of_keys = if self.twins.are_keys(place) { Some(chunk) } else { of_keys };
+            }
+        }
         row_group.close()?;
         Ok(())
     }
@@ -91,16 +114,19 @@ impl<W: io::Write + Send> RowGroups<W> {
         self.file.into_inner()
     }
 
-    fn new_group(&self) -> Result<RowGroup> {
+    fn new_group(&mut self) -> Result<RowGroup> {
         let (parquet, properties) = (self.file.schema_descr(), self.file.properties());
         let mut columns: Vec<Column> = self.schema.fields().iter().map(Column::new).collect();
         let writers = self.factory.create_column_writers(self.file.flushed_row_groups().len())?;
         for (leaf, writer) in writers.into_iter().enumerate() {
             if let Some(column) = columns.get_mut(parquet.get_column_root_idx(leaf)) {
-                column.own = chunk_writer(&parquet.column(leaf), column.field.data_type(), properties);
+                let descriptor = parquet.column(leaf);
+                column.own =
+                    chunk_writer(&descriptor, column.field.data_type(), properties).map(|own| (descriptor, own));
                 column.leaves.push(writer);
             }
         }
+        self.twins.keep(|place| columns.get(place).is_some_and(|column| column.own.is_some()));
         Ok(RowGroup { rows: 0, columns })
     }
 }
@@ -109,7 +135,7 @@ impl<W: io::Write + Send> RowGroups<W> {
 struct Column {
     field: FieldRef,
     /// For a column with one leaf, which is not written to then.
-    own: Option<Box<dyn ChunkWriter>>,
+    own: Option<(ColumnDescPtr, Box<dyn ChunkWriter>)>,
     leaves: Vec<ArrowColumnWriter>,
 }
 
@@ -119,7 +145,7 @@ impl Column {
     }
 
     fn write(&mut self, values: &ArrayRef) -> Result<()> {
-        if let Some(own) = &mut self.own {
+        if let Some((_, own)) = &mut self.own {
             return own.write(values);
         }
         let leaves = compute_leaves(&self.field, values)?;
@@ -128,23 +154,47 @@ impl Column {
 
     fn size(&self) -> usize {
         let of_leaves = || self.leaves.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
-        self.own.as_ref().map_or_else(of_leaves, |own| own.bytes())
+        self.own.as_ref().map_or_else(of_leaves, |(_, own)| own.bytes())
     }
 
+    /// The chunk, if it is one of our own.
     fn end<W: io::Write + Send>(
         self,
         group: &mut SerializedRowGroupWriter<'_, W>,
         texts: &mut TextBounds,
-    ) -> Result<()> {
-        if let Some(own) = self.own {
+    ) -> Result<Option<WrittenChunk>> {
+        if let Some((_, own)) = self.own {
             let chunk = own.close()?;
-            if matches!(self.field.data_type(), DataType::Utf8 | DataType::Binary) {
-                widen(texts.entry(self.field.name().clone()).or_default(), chunk.extremes);
-            }
-            return group.append_column(&chunk.bytes, chunk.told);
+            append(&self.field, chunk.clone(), group, texts)?;
+            return Ok(Some(chunk));
         }
-        self.leaves.into_iter().try_for_each(|leaf| leaf.close()?.append_to_row_group(group))
+        self.leaves.into_iter().try_for_each(|leaf| leaf.close()?.append_to_row_group(group))?;
+        Ok(None)
     }
+
+    /// For a column that was not written to, since it has the same values as another one.
+    fn end_as_twin<W: io::Write + Send>(
+        self,
+        other: Option<&WrittenChunk>,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+        texts: &mut TextBounds,
+    ) -> Result<()> {
+        let both = self.own.as_ref().zip(other);
+        let ((descriptor, _), other) = both.ok_or_else(|| ParquetError::General("a twin of nothing".to_owned()))?;
+        append(&self.field, other.of_twin(descriptor)?, group, texts)
+    }
+}
+
+fn append<W: io::Write + Send>(
+    field: &Field,
+    chunk: WrittenChunk,
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    texts: &mut TextBounds,
+) -> Result<()> {
+    if matches!(field.data_type(), DataType::Utf8 | DataType::Binary) {
+        widen(texts.entry(field.name().clone()).or_default(), chunk.extremes);
+    }
+    group.append_column(&chunk.bytes, chunk.told)
 }
 
 fn widen(bounds: &mut Option<TextExtremes>, more: Option<TextExtremes>) {
@@ -158,12 +208,15 @@ fn widen(bounds: &mut Option<TextExtremes>, more: Option<TextExtremes>) {
 mod tests {
     use std::sync::Arc;
 
+    use arrow_array::cast::AsArray;
     use arrow_array::{BinaryArray, Int64Array, StringArray};
-    use arrow_schema::{Field, Schema};
+    use arrow_schema::Schema;
     use arrow_select::concat::concat_batches;
     use bytes::Bytes;
+    use hudini_format::schema::meta;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use parquet::file::properties::WriterProperties;
+    use rstest::rstest;
 
     use super::*;
 
@@ -212,6 +265,42 @@ mod tests {
         assert_eq!(reader.metadata().num_row_groups(), 3);
         let read: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
         let all = concat_batches(&batches[0].schema(), &batches).unwrap();
+        assert_eq!(concat_batches(&read[0].schema(), &read).unwrap().columns(), all.columns());
+    }
+
+    /// Of a file with these columns: batches, and how many row groups they are to have.
+    #[rstest]
+    #[case::twins(&[(["a", "b"], ["a", "b"], ["x", "a"]), (["c", "d"], ["c", "d"], ["c", "d"])], 1)]
+    #[case::that_part(&[(["a", "b"], ["a", "b"], ["x", "a"]), (["c", "d"], ["c", "dd"], ["c", "d"])], 2)]
+    #[case::of_the_same_bytes(&[(["ab", "c"], ["a", "bc"], ["x", "a"]), (["c", "d"], ["c", "d"], ["c", "d"])], 1)]
+    fn columns_with_the_values_of_the_keys_are_copies(
+        #[case] batches: &[([&str; 2], [&str; 2], [&str; 2])],
+        #[case] row_groups: usize,
+        #[values(false, true)] are_shared: bool,
+    ) {
+        let rows = |(keys, field, other): &([&str; 2], [&str; 2], [&str; 2])| {
+            let texts = |texts: &[&str; 2]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+            let keys_array = texts(keys);
+            let field = if are_shared && keys == field { Arc::clone(&keys_array) } else { texts(field) };
+            let columns =
+                [("before", texts(keys)), (meta::RECORD_KEY, keys_array), ("id", field), ("other", texts(other))];
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap()
+        };
+        let batches: Vec<_> = batches.iter().map(rows).collect();
+        let schema = batches[0].schema();
+        let mut groups = RowGroups::new(Vec::new(), Arc::clone(&schema), ArrowWriterOptions::new()).unwrap();
+        batches.iter().for_each(|batch| groups.write(batch).unwrap());
+        groups.flush().unwrap();
+        let all = concat_batches(&schema, &batches).unwrap();
+        for (field, column) in schema.fields().iter().zip(all.columns()) {
+            let mut texts: Vec<&[u8]> = column.as_string::<i32>().iter().flatten().map(str::as_bytes).collect();
+            texts.sort_unstable();
+            let extremes = Some((texts[0].to_vec(), texts[texts.len() - 1].to_vec()));
+            assert_eq!(groups.text_bounds()[field.name()], extremes, "{}", field.name());
+        }
+        let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(groups.into_inner().unwrap())).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), row_groups);
+        let read: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
         assert_eq!(concat_batches(&read[0].schema(), &read).unwrap().columns(), all.columns());
     }
 }

@@ -115,10 +115,11 @@ impl BaseFileWriter {
     /// Completes the file. `before_visible` runs last: when it fails, nothing shows.
     pub fn finish(mut self, before_visible: impl FnOnce() -> Result<()>) -> Result<WrittenFile> {
         let rows = self.keys.rows();
-        for (key, value) in self.keys.footer()? {
+        self.groups.flush().map_err(|e| write_error(e, &self.path))?;
+        let extremes = self.groups.text_bounds().get(meta::RECORD_KEY).and_then(Option::as_ref);
+        for (key, value) in self.keys.footer(extremes)? {
             self.groups.append_key_value_metadata(pair(key, value));
         }
-        self.groups.flush().map_err(|e| write_error(e, &self.path))?;
         let column_bytes = bytes_of(self.groups.flushed_row_groups());
         let text_bounds = self.groups.text_bounds().clone();
         let sink = self.groups.into_inner().map_err(|e| write_error(e, &self.path))?;

@@ -1,6 +1,5 @@
 //! Incoming rows, brought to the table's types and given their meta columns.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -254,12 +253,12 @@ pub(super) fn with_sequence_numbers(
     // All begin alike; written one behind the other, they need no room of their own.
     let mut number = format!("{instant}_{task}_");
     let prefix = number.len();
+    let mut digits = itoa::Buffer::new();
     let mut numbers = StringBuilder::with_capacity(old.len(), old.len() * (prefix + DIGITS));
     for (row, (n, old)) in (first..).zip(old.iter()).enumerate() {
         if changed(row) {
             number.truncate(prefix);
-            // A `String` takes everything.
-            let _ = write!(number, "{n}");
+            number.push_str(digits.format(n));
             numbers.append_value(&number);
         } else {
             numbers.append_option(old);
