@@ -129,6 +129,9 @@ fn chunk<K: Kind>(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> O
     }))
 }
 
+/// The least and the greatest.
+type Bounds<K> = (<K as Kind>::Bound, <K as Kind>::Bound);
+
 struct Chunk<K: Kind> {
     has_levels: bool,
     page_rows: usize,
@@ -142,7 +145,7 @@ struct Chunk<K: Kind> {
     /// Whether a page of it has shown that it is worth its room.
     is_dictionary_judged: bool,
     /// The extremes of its first values, so many, where the last page had all that there were.
-    widest: Option<(usize, (K::Bound, K::Bound))>,
+    widest: Option<(usize, Bounds<K>)>,
     /// The last values of which every row had the same one. Those that come next are often parts of them.
     repeated: Option<K::Values>,
     known: Known<K>,
