@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -80,9 +81,18 @@ def scene(call: str, threads: int, path: str) -> None:
 
 
 def threads_of_hudini() -> list[str]:
-    if not Path("/proc/self/task").exists():
-        return []
-    names = [Path(f"/proc/self/task/{task}/comm").read_text() for task in os.listdir("/proc/self/task")]
+    """Those that stay. Linux lists a thread for a moment after it was joined."""
+    patience = time.monotonic() + 2
+    while (names := threads_listed()) and time.monotonic() < patience:
+        time.sleep(0.01)
+    return names
+
+
+def threads_listed() -> list[str]:
+    names = []
+    for comm in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            names.append(comm.read_text())
     return [name for name in names if name.startswith("hudini")]
 
 
