@@ -134,6 +134,28 @@ impl Shape {
         hashes.take(self.hashes as usize).map(move |hash| Position::of(hash, bits))
     }
 
+    fn add(self, row: &mut [u8], key: &str) {
+        self.positions(key).for_each(|position| position.set(row));
+    }
+
+    fn add_all(self, row: &mut [u8], keys: &[&str]) {
+        let bits = Modulus::new(self.bits);
+        let mut lanes = MurmurLanes::<LANES>::new();
+        let (groups, rest) = keys.as_chunks::<LANES>();
+        for group in groups {
+            if self.hash == KeyHash::Murmur && lanes.take(group.map(str::as_bytes)) {
+                let mut hashes = [0; LANES];
+                for _ in 0..self.hashes {
+                    lanes.hash(&mut hashes);
+                    hashes.iter().for_each(|hash| Position::of(*hash, bits).set(row));
+                }
+            } else {
+                group.iter().for_each(|key| self.add(row, key));
+            }
+        }
+        rest.iter().for_each(|key| self.add(row, key));
+    }
+
     fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let offset = reader.offset();
         let version = reader.i32("bloom filter version")?;
@@ -246,46 +268,24 @@ impl BloomFilter {
 
     pub fn add(&mut self, key: &str) {
         let index = self.row_for_next_key();
-        self.add_to(index, key);
+        if let Some(row) = self.rows.get_mut(index) {
+            self.shape.add(row, key);
+        }
     }
 
     /// Adds keys in their order, faster than one by one.
     pub fn add_all<'k>(&mut self, keys: impl Iterator<Item = &'k str>) {
-        let bits = Modulus::new(self.shape.bits);
-        let mut lanes = MurmurLanes::<LANES>::new();
-        let keys: Vec<&str> = keys.collect();
-        let (groups, rest) = keys.as_chunks::<LANES>();
-        for group in groups {
-            let rows = group.map(|_| self.row_for_next_key());
-            if self.shape.hash == KeyHash::Murmur && lanes.take(group.map(str::as_bytes)) {
-                let mut hashes = [0; LANES];
-                for _ in 0..self.shape.hashes {
-                    lanes.hash(&mut hashes);
-                    match self.rows.as_mut_slice() {
-                        // Of many keys there is one row, since there may be no more.
-                        [row] => {
-                            let row = row.as_mut_slice();
-                            hashes.iter().for_each(|hash| Position::of(*hash, bits).set(row));
-                        }
-                        several => {
-                            for (index, hash) in rows.iter().zip(&hashes) {
-                                if let Some(row) = several.get_mut(*index) {
-                                    Position::of(*hash, bits).set(row);
-                                }
-                            }
-                        }
-                    }
-                }
-            } else {
-                rows.iter().zip(group).for_each(|(index, key)| self.add_to(*index, key));
+        let mut by_row: Vec<Vec<&str>> = Vec::new();
+        for key in keys {
+            let index = self.row_for_next_key();
+            by_row.resize_with(self.rows.len(), Vec::new);
+            if let Some(of_row) = by_row.get_mut(index) {
+                of_row.push(key);
             }
         }
-        rest.iter().for_each(|key| self.add(key));
-    }
-
-    fn add_to(&mut self, index: usize, key: &str) {
-        if let Some(row) = self.rows.get_mut(index) {
-            self.shape.positions(key).for_each(|position| position.set(row));
+        // Row by row: one row stays in a processor's cache, several do not.
+        for (row, keys) in self.rows.iter_mut().zip(&by_row) {
+            self.shape.add_all(row, keys);
         }
     }
 
