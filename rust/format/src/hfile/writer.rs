@@ -94,7 +94,9 @@ impl Writer {
         self.entries += 1;
         self.key_bytes += (2 + key.len() + KEY_SUFFIX) as u64;
         self.value_bytes += value.len() as u64;
-        self.last_key = Some(key.to_vec());
+        let last = self.last_key.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::index::RecordIndexEntry;
-use super::schema::{Datum, META_COLUMNS, RecordSchema};
+use super::schema::{Datum, FIELDS, META_COLUMNS, RecordSchema};
 use super::stats::ColumnStats;
 use crate::wire::utf8;
 use crate::{Error, Result};
@@ -83,7 +83,14 @@ impl MetadataRecord {
 
     /// The value of the entry, as the schema has it; the key of the entry is [`MetadataRecord::key`].
     pub fn encode(&self, schema: &RecordSchema) -> Result<Vec<u8>> {
-        schema.write(&self.fields())
+        let mut out = Vec::new();
+        self.encode_to(&mut out, self.file_name.as_deref(), schema)?;
+        Ok(out)
+    }
+
+    /// The same behind other bytes, for a file that repeats its name in its records or does not.
+    pub fn encode_to(&self, out: &mut Vec<u8>, file_name: Option<&str>, schema: &RecordSchema) -> Result<()> {
+        schema.write(out, &self.fields(file_name))
     }
 
     fn from_fields(key: &str, fields: Vec<Datum<'_>>) -> Result<Self> {
@@ -112,9 +119,10 @@ impl MetadataRecord {
         Ok(Self { key: key.to_owned(), payload, file_name })
     }
 
-    pub(super) fn fields(&self) -> Vec<Datum<'_>> {
-        let mut fields = vec![Datum::Null; META_COLUMNS - 1];
-        fields.push(self.file_name.as_deref().map_or(Datum::Null, Datum::String));
+    pub(super) fn fields<'a>(&'a self, file_name: Option<&'a str>) -> Vec<Datum<'a>> {
+        let mut fields = Vec::with_capacity(FIELDS);
+        fields.resize(META_COLUMNS - 1, Datum::Null);
+        fields.push(file_name.map_or(Datum::Null, Datum::String));
         fields.push(Datum::String(""));
         fields.push(Datum::Int(self.payload.number()));
         let mut parts = [const { Datum::Null }; 5];

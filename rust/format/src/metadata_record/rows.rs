@@ -41,7 +41,8 @@ impl RecordSchema {
     }
 
     fn columns(&self, records: &[MetadataRecord]) -> Result<Vec<(ArrowField, ArrayRef)>> {
-        let rows: Vec<Vec<Datum<'_>>> = records.iter().map(MetadataRecord::fields).collect();
+        let rows: Vec<Vec<Datum<'_>>> =
+            records.iter().map(|record| record.fields(record.file_name.as_deref())).collect();
         let rows: Vec<Option<&[Datum<'_>]>> = rows.iter().map(|row| Some(row.as_slice())).collect();
         // The meta columns are known fields too, in front of all others.
         let shown = self.0.fields.iter().filter(|field| field.slot.is_some_and(|slot| slot >= META_COLUMNS));

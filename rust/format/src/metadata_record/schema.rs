@@ -75,6 +75,8 @@ const METADATA_RECORD: &[(&str, Type)] = &[
     ("SecondaryIndexMetadata", Type::Record(SECONDARY_INDEX)),
 ];
 
+pub(super) const FIELDS: usize = METADATA_RECORD.len();
+
 /// What a known field holds, null aside.
 #[derive(Debug, Clone, Copy)]
 enum Type {
@@ -168,10 +170,8 @@ impl RecordSchema {
         Ok(fields)
     }
 
-    pub(super) fn write(&self, fields: &[Datum<'_>]) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
-        self.0.write(&mut out, fields)?;
-        Ok(out)
+    pub(super) fn write(&self, out: &mut Vec<u8>, fields: &[Datum<'_>]) -> Result<()> {
+        self.0.write(out, fields)
     }
 }
 

@@ -16,9 +16,10 @@ use super::ranges::Scatter;
 use super::rule::columns_of;
 use super::slice::{Batches, SliceMerge};
 use crate::Result;
+use crate::options::{self, Options};
 use crate::storage::scratch::Scratch;
 
-/// What merging a slice may take.
+/// What rows on their way may take: the changes of a slice that is merged, or those of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Memory {
     pub(crate) bytes: u64,
@@ -27,6 +28,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    pub(crate) fn of(options: &Options) -> Result<Self> {
+        let bytes = options.get_or_default(&options::MERGE_MEMORY)?;
+        Ok(Self { bytes, folder: options.get(&options::SPILL_FOLDER)? })
+    }
+
     pub(crate) fn shared_by(&self, users: usize) -> Self {
         Self { bytes: self.bytes / users.max(1) as u64, folder: self.folder.clone() }
     }

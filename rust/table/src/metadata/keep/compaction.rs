@@ -11,7 +11,7 @@ use hudini_format::instant::Action;
 use hudini_format::metadata_record::{Partition, file_group_of};
 use hudini_format::name::{BaseFileName, write_token};
 
-use super::deltacommit::{self, COMPACT, WrittenSchema};
+use super::deltacommit::{self, COMPACT, RecordFile, WrittenSchema};
 use super::open;
 use crate::config::TableConfig;
 use crate::metadata::group::{Records, Wanted};
@@ -136,10 +136,10 @@ fn compact(
             table.storage.delete(&in_partition(&partition, left.name()))?;
         }
     }
-    let mut file = deltacommit::new_hfile(schema)?;
+    let mut file = RecordFile::new(schema)?;
     let mut rows = 0;
     for record in Records::open(&table.table, &table.counted, &slice, Wanted::All)? {
-        deltacommit::put(&mut file, &record?, schema, Some(&name))?;
+        file.put(&record?, Some(&name))?;
         rows += 1;
     }
     let bytes = file.finish()?;

@@ -13,8 +13,8 @@ use hudini_format::metadata_record::{FileEntry, IndexVersion, MetadataRecord, Pa
 use hudini_format::name::{BaseFileName, LogFileName, write_token};
 use hudini_format::properties::{PartitionMetadata, Properties, java_date, table_checksum};
 
-use super::deltacommit::{self, Changes, WrittenSchema};
-use super::keys::Before;
+use super::deltacommit::{self, Changes, NewFile, RecordFile, WrittenSchema};
+use super::keys::{Before, Moves};
 use super::records::{self, Kept};
 use super::{define, define_record_index, index_definitions, keeps_statistics, of_columns, wants_record_index};
 use crate::config::{self, HOODIE, TableConfig, keys};
@@ -150,6 +150,7 @@ fn what_is_there(
     with_records: bool,
 ) -> Result<Changes> {
     let mut changes = Changes::default();
+    let mut keys = Moves::default();
     let mut partitions = BTreeMap::new();
     for partition in view::partitions(site.store(), config)? {
         let files = view::files_in(site.store(), &partition)?;
@@ -167,9 +168,10 @@ fn what_is_there(
             put_statistics(site, config, snapshot, &partition, kept, &mut changes)?;
         }
         if with_records {
-            Before::new(site, config, snapshot)?.put_all(&partition, &mut changes)?;
+            Before::new(site, config, snapshot)?.add_all(&partition, &mut keys)?;
         }
     }
+    keys.put(&mut changes);
     changes.put(&Partition::Files, MetadataRecord::new(key::ALL_PARTITIONS, Payload::Partitions(partitions)))?;
     Ok(changes)
 }
@@ -222,11 +224,12 @@ impl First<'_> {
             let name = deltacommit::log_name(&partition.file_id(group), &time, FIRST_TOKEN);
             deltacommit::create(self.folder, &in_partition(&dir, &name), &empty)?;
         }
-        let mut stats = Vec::new();
+        let count = records.len();
         let by_group = records.by_group(|partition, key| partition.file_group(IndexVersion::V1, key, groups))?;
-        for ((partition, group), records) in by_group {
-            stats.push(self.base_file(&partition, group, &time, records.values().flatten())?);
-        }
+        let files = deltacommit::files(self.site, count, by_group, |((partition, group), records)| {
+            self.base_file(&partition, group, &time, records.values().flatten())
+        })?;
+        let stats = files.into_iter().map(|file| file.write(self.folder)).collect::<Result<_>>()?;
         let metadata = deltacommit::metadata(self.schema, "BULK_INSERT_PREPPED", stats);
         let timeline = Timeline::load(self.folder, self.own)?;
         let completed = timeline::completion_time(self.site.context, self.config, &timeline, &time)?;
@@ -239,7 +242,7 @@ impl First<'_> {
         group: u32,
         time: &str,
         records: impl Iterator<Item = &'r MetadataRecord> + Clone,
-    ) -> Result<WriteStat> {
+    ) -> Result<NewFile> {
         let name = BaseFileName {
             file_id: partition.file_id(group),
             write_token: write_token(group, 0, 0),
@@ -247,20 +250,17 @@ impl First<'_> {
             extension: "hfile".to_owned(),
         };
         let dir = partition.to_string();
-        let path = in_partition(&dir, &name.to_string());
-        let bytes = deltacommit::hfile_of(records.clone(), self.schema, None)?;
-        deltacommit::create(self.folder, &path, &bytes)?;
+        let bytes = RecordFile::of(records.clone(), self.schema)?;
         let rows = records.count() as i64;
-        Ok(WriteStat {
+        let stat = WriteStat {
+            path: Some(in_partition(&dir, &name.to_string())),
             file_id: Some(name.file_id),
-            path: Some(path),
             prev_commit: Some(NO_PREVIOUS_COMMIT.to_owned()),
             partition_path: Some(dir),
             num_writes: Some(rows),
             num_inserts: Some(rows),
-            total_write_bytes: Some(bytes.len() as i64),
-            file_size_in_bytes: Some(bytes.len() as i64),
             ..WriteStat::zeroed()
-        })
+        };
+        Ok(NewFile { bytes, stat })
     }
 }

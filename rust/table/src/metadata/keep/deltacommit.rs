@@ -12,7 +12,9 @@ use hudini_format::metadata_record::{
 use hudini_format::name::{FIRST_LOG_VERSION, LogFileName, write_token};
 
 use crate::config::TableConfig;
+use crate::context::pool::run_all;
 use crate::metadata::FIRST_WITH_VERSIONS;
+use crate::site::Site;
 use crate::storage::{Put, Storage};
 use crate::timeline;
 use crate::view::in_partition;
@@ -37,6 +39,12 @@ impl Changes {
         Ok(())
     }
 
+    /// Many records that have nothing to merge: of those of one key the last counts.
+    pub(super) fn put_all(&mut self, partition: &Partition, records: impl Iterator<Item = MetadataRecord>) {
+        let mut records: ByKey = records.map(|record| (record.key.clone(), Some(record))).collect();
+        self.0.entry(partition.clone()).or_default().append(&mut records);
+    }
+
     pub(super) fn delete(&mut self, partition: &Partition, key: String) {
         self.0.entry(partition.clone()).or_default().insert(key, None);
     }
@@ -47,6 +55,10 @@ impl Changes {
 
     pub(super) fn count(&self, partition: &Partition) -> usize {
         self.0.get(partition).map_or(0, BTreeMap::len)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
     }
 
     pub(super) fn by_partition(self) -> BTreeMap<Partition, Self> {
@@ -61,12 +73,17 @@ impl Changes {
         self,
         group_of: impl Fn(&Partition, &str) -> Result<u32>,
     ) -> Result<BTreeMap<(Partition, u32), ByKey>> {
-        let mut groups: BTreeMap<(Partition, u32), ByKey> = BTreeMap::new();
+        let mut groups = BTreeMap::new();
         for (partition, changes) in self.0 {
+            let mut by_number: BTreeMap<u32, Vec<_>> = BTreeMap::new();
             for (key, change) in changes {
-                let group = group_of(&partition, &key)?;
-                groups.entry((partition.clone(), group)).or_default().insert(key, change);
+                by_number.entry(group_of(&partition, &key)?).or_default().push((key, change));
             }
+            // In their order a map is made of them at once.
+            let of_partition = by_number.into_iter();
+            groups.extend(
+                of_partition.map(|(number, changes)| ((partition.clone(), number), changes.into_iter().collect())),
+            );
         }
         Ok(groups)
     }
@@ -92,19 +109,43 @@ pub(super) struct Group<'g> {
     pub(super) file_id: &'g str,
 }
 
-/// Writes the changes of one group into a log file of its own.
-pub(super) fn write_log(
-    storage: &dyn Storage,
-    time: &str,
-    schema: &WrittenSchema,
-    group: &Group<'_>,
-    changes: &ByKey,
-) -> Result<WriteStat> {
+/// A file that is not written yet.
+pub(super) struct NewFile {
+    pub(super) bytes: Vec<u8>,
+    /// Of the file, but for what its bytes tell.
+    pub(super) stat: WriteStat,
+}
+
+impl NewFile {
+    pub(super) fn write(self, storage: &dyn Storage) -> Result<WriteStat> {
+        let path = self.stat.path.as_deref().ok_or_else(|| Error::internal("a file without a path"))?;
+        create(storage, path, &self.bytes)?;
+        let size = Some(self.bytes.len() as i64);
+        Ok(WriteStat { total_write_bytes: size, file_size_in_bytes: size, ..self.stat })
+    }
+}
+
+/// Changes that are worth another thread.
+const MANY: usize = 10_000;
+
+/// Makes the files of groups, on several threads if there is much to do. They are written one after the other.
+pub(super) fn files<G: Send>(
+    site: Site<'_>,
+    changes: usize,
+    groups: impl IntoIterator<Item = G>,
+    file_of: impl Fn(G) -> Result<NewFile> + Sync,
+) -> Result<Vec<NewFile>> {
+    let threads = if changes < MANY { 1 } else { site.context.threads };
+    run_all(threads, groups.into_iter().collect(), |_, group| file_of(group))
+}
+
+/// The changes of one group as a log file of its own.
+pub(super) fn log_file(time: &str, schema: &WrittenSchema, group: &Group<'_>, changes: &ByKey) -> Result<NewFile> {
     let headers = [(HeaderKey::InstantTime, time), (HeaderKey::Schema, schema.text)];
     let mut bytes = Vec::new();
     let kept: Vec<&MetadataRecord> = changes.values().flatten().collect();
     if !kept.is_empty() {
-        bytes.extend(encode_block(BlockKind::HfileData, &headers, &hfile_of(kept.iter().copied(), schema, None)?)?);
+        bytes.extend(encode_block(BlockKind::HfileData, &headers, &RecordFile::of(kept.iter().copied(), schema)?)?);
     }
     let deleted = changes.iter().filter(|(_, change)| change.is_none());
     let deleted: Vec<_> = deleted.map(|(key, _)| delete_record(key, group.partition)).collect();
@@ -113,25 +154,22 @@ pub(super) fn write_log(
     }
     let name = log_name(group.file_id, time, &write_token(group.number, 0, 0));
     let partition = group.partition.to_string();
-    let path = in_partition(&partition, &name);
-    create(storage, &path, &bytes)?;
     let rows = kept.len() as i64;
-    Ok(WriteStat {
+    let stat = WriteStat {
         file_id: Some(group.file_id.to_owned()),
-        path: Some(path),
+        path: Some(in_partition(&partition, &name)),
         prev_commit: Some(time.to_owned()),
         partition_path: Some(partition),
         num_writes: Some(rows),
         num_update_writes: Some(rows),
         num_deletes: Some(deleted.len() as i64),
-        total_write_bytes: Some(bytes.len() as i64),
-        file_size_in_bytes: Some(bytes.len() as i64),
         log_version: i32::try_from(FIRST_LOG_VERSION).ok(),
         log_offset: Some(0),
         base_file: Some(String::new()),
         log_files: Some(vec![name]),
         ..WriteStat::zeroed()
-    })
+    };
+    Ok(NewFile { bytes, stat })
 }
 
 fn delete_record(key: &str, partition: &Partition) -> DeleteRecord {
@@ -143,33 +181,40 @@ pub(super) fn log_name(file_id: &str, time: &str, token: &str) -> String {
     LogFileName { file_id, instant, version: FIRST_LOG_VERSION, token, cdc: false }.to_string()
 }
 
-/// Records as an HFile; they come by key. A base file says its own name in them.
-pub(super) fn hfile_of<'r>(
-    records: impl Iterator<Item = &'r MetadataRecord>,
-    schema: &WrittenSchema,
-    name: Option<&str>,
-) -> Result<Vec<u8>> {
-    let mut file = new_hfile(schema)?;
-    for record in records {
-        put(&mut file, record, schema, name)?;
+/// An HFile of records.
+pub(super) struct RecordFile<'s> {
+    schema: &'s WrittenSchema,
+    file: hfile::Writer,
+    /// The value under way.
+    value: Vec<u8>,
+}
+
+impl<'s> RecordFile<'s> {
+    pub(super) fn new(schema: &'s WrittenSchema) -> Result<Self> {
+        let mut file = hfile::Writer::new(hfile::Options::default())?;
+        file.info(info::SCHEMA, schema.text);
+        Ok(Self { schema, file, value: Vec::new() })
     }
-    file.finish()
-}
 
-pub(super) fn new_hfile(schema: &WrittenSchema) -> Result<hfile::Writer> {
-    let mut file = hfile::Writer::new(hfile::Options::default())?;
-    file.info(info::SCHEMA, schema.text);
-    Ok(file)
-}
+    /// Takes the next record; they come by key. A base file says its own name in its records when it is compacted.
+    pub(super) fn put(&mut self, record: &MetadataRecord, name: Option<&str>) -> Result<()> {
+        self.value.clear();
+        record.encode_to(&mut self.value, name, &self.schema.record)?;
+        self.file.put(record.key.as_bytes(), &self.value)
+    }
 
-pub(super) fn put(
-    file: &mut hfile::Writer,
-    record: &MetadataRecord,
-    schema: &WrittenSchema,
-    name: Option<&str>,
-) -> Result<()> {
-    let value = MetadataRecord { file_name: name.map(str::to_owned), ..record.clone() }.encode(&schema.record)?;
-    file.put(record.key.as_bytes(), &value)
+    pub(super) fn finish(self) -> Result<Vec<u8>> {
+        self.file.finish()
+    }
+
+    pub(super) fn of<'r>(
+        mut records: impl Iterator<Item = &'r MetadataRecord>,
+        schema: &'s WrittenSchema,
+    ) -> Result<Vec<u8>> {
+        let mut file = Self::new(schema)?;
+        records.try_for_each(|record| file.put(record, None))?;
+        file.finish()
+    }
 }
 
 pub(super) fn create(storage: &dyn Storage, path: &str, bytes: &[u8]) -> Result<()> {

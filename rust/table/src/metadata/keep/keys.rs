@@ -21,7 +21,6 @@ use super::deltacommit::{COMPACT, Changes};
 use crate::config::TableConfig;
 use crate::merge::{self, Batches, Memory, MergeRule, SliceLogs, columns_of, record_keys};
 use crate::metadata::MetadataTable;
-use crate::options;
 use crate::site::Site;
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::view::{self, DataFile, FileSlice, last_of};
@@ -40,18 +39,16 @@ pub(super) struct Before<'a> {
 
 impl<'a> Before<'a> {
     pub(super) fn new(site: Site<'a>, config: &'a TableConfig, snapshot: &'a Snapshot) -> Result<Self> {
-        let bytes = site.options.get_or_default(&options::MERGE_MEMORY)?;
-        let memory = Memory { bytes, folder: site.options.get(&options::SPILL_FOLDER)? };
+        let memory = Memory::of(site.options)?;
         Ok(Self { site, config, snapshot, rule: config.merge_rule()?, memory })
     }
 
     /// The keys of all live rows.
-    pub(super) fn put_all(&self, partition: &str, changes: &mut Changes) -> Result<()> {
+    pub(super) fn add_all(&self, partition: &str, moves: &mut Moves) -> Result<()> {
         for slice in self.slices(partition)? {
-            let mut keys = Vec::new();
-            self.each_key(self.snapshot, &slice, |_, key| keys.push(key.to_owned()))?;
-            let home = self.home(partition, &slice.file_id, &slice.base_instant)?;
-            keys.into_iter().try_for_each(|key| put(changes, key, home.clone()))?;
+            let mut seen = Seen::default();
+            self.each_key(self.snapshot, &slice, |_, key| seen.added.push(key.to_owned()))?;
+            moves.add(seen, &self.home(partition, &slice.file_id, &slice.base_instant)?);
         }
         Ok(())
     }
@@ -95,7 +92,8 @@ impl<'a> Before<'a> {
                 self.each_key(self.snapshot, slice, |_, key| moves.gone.push(key.to_owned()))?;
             }
         }
-        moves.put(changes)
+        moves.put(changes);
+        Ok(())
     }
 
     /// Keys that a base file brings, and those that it lacks of the one before it.
@@ -239,8 +237,8 @@ struct Seen {
 
 /// What all files tell together: a key that left one place may have come to another.
 #[derive(Default)]
-struct Moves {
-    added: BTreeMap<String, RecordIndexEntry>,
+pub(super) struct Moves {
+    added: Vec<(String, RecordIndexEntry)>,
     gone: Vec<String>,
 }
 
@@ -250,14 +248,14 @@ impl Moves {
         self.gone.extend(seen.gone);
     }
 
-    fn put(self, changes: &mut Changes) -> Result<()> {
-        for key in self.gone.into_iter().filter(|key| !self.added.contains_key(key)) {
+    /// Of several places of a key the last counts.
+    pub(super) fn put(mut self, changes: &mut Changes) {
+        self.added.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let stays = |key: &String| self.added.binary_search_by(|(added, _)| added.cmp(key)).is_ok();
+        for key in self.gone.into_iter().filter(|key| !stays(key)) {
             changes.delete(&Partition::RecordIndex, key);
         }
-        self.added.into_iter().try_for_each(|(key, home)| put(changes, key, home))
+        let record = |(key, home)| MetadataRecord::new(key, Payload::RecordIndex(home));
+        changes.put_all(&Partition::RecordIndex, self.added.into_iter().map(record));
     }
-}
-
-fn put(changes: &mut Changes, key: String, home: RecordIndexEntry) -> Result<()> {
-    changes.put(&Partition::RecordIndex, MetadataRecord::new(key, Payload::RecordIndex(home)))
 }

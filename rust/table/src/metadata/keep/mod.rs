@@ -343,15 +343,14 @@ fn commit(site: Site<'_>, config: &TableConfig, table: &MetadataTable, time: &st
         Some(groups) => groups.number_of_key(key),
         None => Err(Error::internal(format!("changes of {partition}, which is not there"))),
     };
-    let by_group = changes.by_group(of_key)?;
-    deltacommit::begin(folder, &table.config, time)?;
-    let mut stats = Vec::with_capacity(by_group.len());
-    for ((partition, number), changes) in by_group {
+    let count = changes.len();
+    let logs = deltacommit::files(site, count, changes.by_group(of_key)?, |((partition, number), changes)| {
         let file_id = groups.get(&partition).and_then(|groups| groups.file_id(number));
         let file_id = file_id.ok_or_else(|| Error::internal(format!("no file group {number} in {partition}")))?;
-        let group = Group { partition: &partition, number, file_id };
-        stats.push(deltacommit::write_log(folder, time, &schema, &group, &changes)?);
-    }
+        deltacommit::log_file(time, &schema, &Group { partition: &partition, number, file_id }, &changes)
+    })?;
+    deltacommit::begin(folder, &table.config, time)?;
+    let stats = logs.into_iter().map(|log| log.write(folder)).collect::<Result<_>>()?;
     complete(site, config, table, time, deltacommit::metadata(&schema, "UPSERT_PREPPED", stats))
 }
 
