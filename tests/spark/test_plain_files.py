@@ -86,6 +86,7 @@ def test_old_files_lack_new_columns(spark: SparkSession, table: hudini.Table) ->
     [
         pytest.param(pa.field("p", pa.string()), ["a", None, "b c"], 2, id="a folder may stand for null or nothing"),
         pytest.param(pa.field("p", pa.string()), ["a b", "ü"], 1, id="a path may need escapes"),
+        pytest.param(pa.field("p", pa.string()), ["a,b", "a%2Fb", "a:b#c", "a*", "[a]"], 3, id="and be a pattern"),
         pytest.param(pa.field("p", pa.int64()), [1, -5], 2, id="numbers"),
         pytest.param(pa.field("p", pa.date32()), [0, 20_000], 2, id="days"),
     ],
@@ -99,6 +100,15 @@ def test_partition_columns_have_the_values_of_their_folders(
     frame = hs.read(spark, table.path, meta=False)
     assert by_spark(frame) == taken
     agree(frame, table.read(meta=False))
+
+
+def test_the_folder_of_a_table_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    for name, taken in (("trips, +@~(1) & 50%25#;'!$=:^|<>", 1), ("trips {1}", 0), ("trips*", 0)):
+        table = hudini.create(tmp_path / name, SCHEMA, "id", "ts", options={"hoodie.bucket.index.num.buckets": 1})
+        table.insert(to_arrow(FIRST))
+        frame = hs.read(spark, table.path)
+        assert by_spark(frame) == taken, name
+        agree(frame, table.read())
 
 
 def test_columns_of_several_forms_are_left_to_the_data_source(spark: SparkSession, tmp_path: Path) -> None:

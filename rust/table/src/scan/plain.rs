@@ -73,7 +73,10 @@ impl Scan {
     }
 }
 
-/// Whether nobody takes any character of it for something else.
+/// Characters that Hadoop takes for a pattern.
+const PATTERN: &[char] = &['{', '}', '[', ']', '*', '?', '\\'];
+
+/// Whether nobody takes any character of it for something else; beyond ASCII that depends on the JVM's locale.
 fn is_plain_path(path: &str) -> bool {
-    path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '.' | '=' | ' '))
+    path.chars().all(|c| (c.is_ascii_graphic() || c == ' ') && !PATTERN.contains(&c))
 }
