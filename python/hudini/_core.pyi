@@ -128,12 +128,14 @@ class Table:
         self,
         operation: str,
         data: _HasStream,
+        in_memory: bool,
         options: dict[str, str],
         metadata: dict[str, str],
         schema_mode: str,
         idempotency_key: str | None,
     ) -> dict[str, Any]:
-        """One commit, made with this process's threads. The dict holds the fields of `hudini.CommitResult`."""
+        """One commit, made with this process's threads. Rows that are not in memory as they are go to disk when there
+        are too many. The dict holds the fields of `hudini.CommitResult`."""
 
     def delete_partitions(
         self,

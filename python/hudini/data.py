@@ -28,8 +28,10 @@ class Input:
     The Arrow C stream interface hands on only an error's text; `failure` keeps the exception itself.
     """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, *, in_memory: bool = False) -> None:
         self.source = source
+        self.in_memory = in_memory
+        """Whether all rows are in memory as they are, so that none need go to disk on their way."""
         self.failure: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -51,13 +53,13 @@ class Input:
 def as_input(data: Any, table_schema: Callable[[], Any] | None = None) -> Input:
     """`data` as a stream. `table_schema` is asked for the types of columns that Python values don't tell."""
     if is_instance(data, "pandas", "DataFrame"):
-        return Input(_from_pandas(data))
+        return Input(_from_pandas(data), in_memory=True)
     if is_instance(data, "polars", "LazyFrame"):
-        return Input(data.collect())
+        return Input(data.collect(), in_memory=True)
     if hasattr(data, "__arrow_c_stream__"):
-        return Input(data)
+        return Input(data, in_memory=is_instance(data, "pyarrow", "Table") or is_instance(data, "polars", "DataFrame"))
     if hasattr(data, "__arrow_c_array__"):
-        return Input(need("pyarrow", "taking a single Arrow array as data").record_batch(data))
+        return Input(need("pyarrow", "taking a single Arrow array as data").record_batch(data), in_memory=True)
     if type(data).__module__.startswith("pyspark."):
         raise TypeError("a Spark DataFrame is written by hudini.spark: hudini.spark.upsert(df, path)")
     if isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):

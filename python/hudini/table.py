@@ -495,7 +495,7 @@ class Table:
         source = data if isinstance(data, Input) else as_input(data, self._core.schema)
         write: Callable[..., dict[str, Any]] = self._core.write
         try:
-            told = options_text(options), metadata_text(metadata)
+            told = source.in_memory, options_text(options), metadata_text(metadata)
             return CommitResult.from_core(write(operation, source, *told, schema_mode, idempotency_key))
         except Exception as error:
             if source.failure is not None:

@@ -1,8 +1,11 @@
-"""Merging within a memory limit, and tables that live in memory."""
+"""Merging and writing within a memory limit, and tables that live in memory."""
 
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +13,7 @@ import pytest
 
 import hudini
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 ROWS = 500
 
 
@@ -59,6 +63,58 @@ def test_the_option_says_it_too(tmp_path: Path) -> None:
     assert table.read(memory_limit="1g").to_arrow().num_rows == ROWS + ROWS // 2
 
 
+@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE"])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_rows_that_go_to_disk_are_written_like_others(table_type: str, index: str, tmp_path: Path) -> None:
+    """Batch after batch, more than the limit allows; a pyarrow.Table stays in memory."""
+    told = {}
+    for name in ("streamed", "whole"):
+        table = hudini.create(
+            tmp_path / name,
+            {"id": "string not null", "ts": "long", "text": "string"},
+            record_key="id",
+            ordering="ts",
+            table_type=table_type,
+            options={"hoodie.index.type": index, "hoodie.memory.merge.max.size": 100_000},
+        )
+        steps = [("bulk_insert", rows(0, ROWS, 1)), ("upsert", rows(ROWS // 2, ROWS, 2)), ("delete", rows(100, 50, 0))]
+        for operation, data in steps:
+            given = iter(data.to_batches(max_chunksize=7)) if name == "streamed" else data
+            getattr(table, operation)(given)
+        told[name] = table.read(meta=False).to_arrow().sort_by("id")
+        assert table.verify(deep=True).ok
+    assert told["streamed"] == told["whole"]
+    assert told["whole"].num_rows == ROWS + ROWS // 2 - 50
+
+
+def test_a_stream_need_not_fit_into_memory(tmp_path: Path) -> None:
+    """300 MB of rows: most of what is needed is for batches of 8192 rows on their way, of 8 MB each."""
+    command = [sys.executable, "-m", "tests.python.test_memory", str(tmp_path / "t")]
+    grown = int(subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout)
+    assert grown < 220 << 20
+    table = hudini.open(tmp_path / "t")
+    assert table.read().count() == 600 * ROWS
+
+
+def scene(path: str) -> None:
+    """Writes many rows and says by how many bytes that made the process grow at most."""
+    import resource
+
+    def stream() -> Iterator[pa.RecordBatch]:
+        for number in range(600):
+            yield rows(number * ROWS, ROWS, 1).combine_chunks().to_batches()[0]
+
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+    options = {"hoodie.bucket.index.num.buckets": 8, "hoodie.memory.merge.max.size": 16 << 20}
+    schema = {"id": "string not null", "ts": "long", "text": "string"}
+    table = hudini.create(path, schema, record_key="id", ordering="ts", options=options, threads=1)
+    before = peak()
+    table.bulk_insert(stream())
+    print(peak() - before)
+
+
 def test_a_table_in_memory() -> None:
     table = with_a_log("memory://test_a_table_in_memory")
     assert hudini.open("memory://test_a_table_in_memory").read().count() == ROWS + ROWS // 2
@@ -67,3 +123,7 @@ def test_a_table_in_memory() -> None:
         with_a_log("memory://test_a_table_in_memory")
     with pytest.raises(hudini.TableNotFound):
         hudini.open("memory://another")
+
+
+if __name__ == "__main__":
+    scene(sys.argv[1])

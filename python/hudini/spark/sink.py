@@ -6,8 +6,8 @@
     abort  ─ driver ─  the staging folder goes
 
 Spark brings rows together for nobody but itself, and runs each of these steps in a process that knows nothing of the
-others. So tasks cannot be told which file group a row belongs to, and all rows go through the driver's commit, where
-they are held in memory.
+others. So tasks cannot be told which file group a row belongs to, and all rows go through the driver's commit, in its
+memory as far as they fit, else on its disk.
 The functions of `hudini.spark` spread that work over the executors.
 """
 

@@ -236,6 +236,7 @@ impl Table {
         py: Python<'py>,
         operation: String,
         data: &Bound<'py, PyAny>,
+        in_memory: bool,
         options: Map,
         metadata: Map,
         schema_mode: String,
@@ -245,7 +246,7 @@ impl Table {
         let result = released(py, move || {
             let schema_mode = SchemaMode::parse(&schema_mode)?;
             let request = request(&operation, options, metadata, None)?;
-            let request = WriteRequest { schema_mode, idempotency_key, ..request };
+            let request = WriteRequest { schema_mode, idempotency_key, is_in_memory: in_memory, ..request };
             let schema = reader.schema();
             write::write(&self.inner, &schema, values::rows(reader), &request)
         })?;

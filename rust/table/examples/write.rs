@@ -83,6 +83,7 @@ fn run(job: &Job, schema: &SchemaRef, rows: Vec<RecordBatch>) -> u64 {
         compact(&table, CompactRequest::default())
     } else {
         let request = WriteRequest::new(Operation::parse(&job.operation).unwrap());
+        let request = WriteRequest { is_in_memory: true, ..request };
         write::write(&table, schema, rows.into_iter().map(Ok), &request)
     };
     let done = done.unwrap();

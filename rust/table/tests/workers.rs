@@ -336,6 +336,42 @@ fn rows_go_where_the_record_index_has_their_keys_whoever_moves_them(
     there.assert_sound();
 }
 
+/// Plays scenes with all rows in memory here, and with room for few of them there.
+fn play_in_little_room(
+    spec: &Spec,
+    bytes: &str,
+    scenes: Vec<(Operation, Vec<Row>)>,
+    request: fn(Operation) -> WriteRequest,
+) {
+    let (here, there) = (World::keeping_metadata(Place::Memory), World::keeping_metadata(Place::Memory));
+    spec.create(&here);
+    spec.create(&there);
+    let room = Options::parse([("hoodie.memory.merge.max.size".to_owned(), bytes.to_owned())]).unwrap();
+    for (operation, rows) in scenes {
+        let batches = rows.chunks(25).map(|rows| Ok(spec.batch(rows)));
+        let all = WriteRequest { is_in_memory: true, ..request(operation) };
+        let few = WriteRequest { options: room.clone().with(&request(operation).options), ..request(operation) };
+        let expected = write::write(&here.table(), &spec.schema(), batches.clone(), &all).unwrap();
+        let result = write::write(&there.table(), &spec.schema(), batches, &few).unwrap();
+        assert_eq!(result, expected, "{operation}");
+        assert_eq!(there.files(), here.files(), "{operation}");
+    }
+    there.assert_sound();
+}
+
+#[rstest]
+fn rows_that_go_to_disk_are_written_as_those_in_memory(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(IndexType::Bucket, IndexType::Simple, IndexType::Bloom)] index: IndexType,
+    #[values("4000", "40000")] bytes: &str,
+) {
+    let spec = Spec { index, ..Spec::new(table_type) };
+    play_in_little_room(&spec, bytes, scenes(), request);
+    if index == IndexType::Simple {
+        play_in_little_room(&spec, bytes, scattered_scenes(), by_records);
+    }
+}
+
 /// An upsert of rows into a table whose keys `first` are in the record index, on threads and on other workers.
 fn refusals(first: &[Row], rows: &[Row], spoil: fn(&World)) -> [Error; 2] {
     let spec = Spec { index: IndexType::Simple, ..Spec::cow() };

@@ -1,15 +1,12 @@
 //! Changes whose places in the base file are known, brought to disk by stretches of it.
 
 use std::collections::VecDeque;
-use std::io::Cursor;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::interleave::interleave_record_batch;
 use hudini_format::log::{DeleteRecord, OrderingValue, delete};
@@ -123,7 +120,7 @@ impl Divider {
         }
         let waiting: Vec<&RecordBatch> = waiting.iter().collect();
         for (stretch, rows) in self.stretches.iter_mut().zip(by_stretch).filter(|(_, rows)| !rows.is_empty()) {
-            let at = scratch.append(&encoded(&interleave_record_batch(&waiting, &rows)?)?)?;
+            let at = scratch.append_rows(&interleave_record_batch(&waiting, &rows)?)?;
             stretch.bytes += at.end - at.start;
             stretch.pieces.push(Piece::Rows { at, present: self.present.clone() });
         }
@@ -245,7 +242,7 @@ impl ByStretch {
             match piece {
                 Piece::Deletes(deletes) => divider.deletes(&mut self.scratch, deletes.into_iter().map(Ok))?,
                 Piece::Rows { at, present } => {
-                    let rows = decoded(self.scratch.read(&at)?)?;
+                    let rows = self.scratch.read_rows(&at)?;
                     divider.rows(&mut self.scratch, rows, present.as_deref())?;
                 }
             }
@@ -263,7 +260,7 @@ impl ByStretch {
                     deltas.push_deletes_at(deletes.into_iter().map(record), &mut places.into_iter())?;
                 }
                 Piece::Rows { at, present } => {
-                    let rows = decoded(self.scratch.read(&at)?)?;
+                    let rows = self.scratch.read_rows(&at)?;
                     let places = places_of(&rows)?.clone();
                     let mut places = places.values().iter().copied();
                     let rows = without_places(&rows)?;
@@ -311,15 +308,4 @@ fn without_places(rows: &RecordBatch) -> Result<RecordBatch> {
     let columns = rows.columns().iter().take(of_table).cloned().collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
-}
-
-fn encoded(rows: &RecordBatch) -> Result<Vec<u8>> {
-    let mut writer = StreamWriter::try_new(Vec::new(), rows.schema_ref())?;
-    writer.write(rows)?;
-    Ok(writer.into_inner()?)
-}
-
-fn decoded(bytes: Vec<u8>) -> Result<RecordBatch> {
-    let rows = StreamReader::try_new(Cursor::new(bytes), None)?.next();
-    Ok(rows.ok_or_else(|| Error::internal("rows that were written to disk are not there"))??)
 }

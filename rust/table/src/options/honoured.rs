@@ -382,11 +382,11 @@ options! {
     MERGE_MEMORY: u64 = "hoodie.memory.merge.max.size";
     default "1073741824";
     values "a number of bytes", values::at_least::<0, u64>;
-    help "What the changes of file groups that are read at once may take in memory. Beyond it they go to disk, all but their keys. A change feed may take as much for what it compares of each file group, and unmerged reads for its logs; beyond it they end with an error.";
+    help "What the changes of file groups that are read at once may take in memory. Beyond it they go to disk, all but their keys. So do the rows of a write that come as a stream. A change feed may take as much for what it compares of each file group, and unmerged reads for its logs; beyond it they end with an error.";
 
     SPILL_FOLDER: String = "hoodie.memory.spillable.map.path";
     values "a path", values::text;
-    help "Where changes go that do not fit into memory. Not given: where the system keeps temporary files.";
+    help "Where changes and rows go that do not fit into memory. Not given: where the system keeps temporary files.";
 
     BOOTSTRAP_PATH: String = "hoodie.bootstrap.base.path";
     values "a path or URL", values::text;

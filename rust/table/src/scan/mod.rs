@@ -331,9 +331,8 @@ fn gathered<T: Clone>(parts: &[T], bytes_of: impl Fn(&T) -> u64, target: Option<
 }
 
 fn memory(table: &Table, request: &ScanRequest) -> Result<Memory> {
-    let by_option = || table.options.get_or_default(&options::MERGE_MEMORY);
-    let bytes = request.memory_limit.map_or_else(by_option, Ok)?;
-    Ok(Memory { bytes, folder: table.options.get(&options::SPILL_FOLDER)? })
+    let memory = Memory::of(&table.options)?;
+    Ok(Memory { bytes: request.memory_limit.unwrap_or(memory.bytes), ..memory })
 }
 
 fn rule(table: &Table, config: &TableConfig) -> Result<MergeRule> {

@@ -1,9 +1,13 @@
 //! Room on disk for what does not fit into memory.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
 
 use crate::{Error, Result};
 
@@ -26,7 +30,7 @@ impl Scratch {
     }
 
     /// Where they are from now on.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<Range<u64>> {
+    fn append(&mut self, bytes: &[u8]) -> Result<Range<u64>> {
         let start = self.end;
         self.file
             .seek(SeekFrom::Start(start))
@@ -36,7 +40,7 @@ impl Scratch {
         Ok(start..self.end)
     }
 
-    pub(crate) fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>> {
+    fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>> {
         let length = usize::try_from(range.end.saturating_sub(range.start));
         let mut bytes = vec![0; length.map_err(|e| Error::internal("more bytes than memory has").caused_by(e))?];
         self.file
@@ -44,6 +48,17 @@ impl Scratch {
             .and_then(|_| self.file.read_exact(&mut bytes))
             .map_err(|e| failed("what did not fit into memory cannot be read back", e, None))?;
         Ok(bytes)
+    }
+
+    pub(crate) fn append_rows(&mut self, rows: &RecordBatch) -> Result<Range<u64>> {
+        let mut writer = StreamWriter::try_new(Vec::new(), rows.schema_ref())?;
+        writer.write(rows)?;
+        self.append(&writer.into_inner()?)
+    }
+
+    pub(crate) fn read_rows(&mut self, range: &Range<u64>) -> Result<RecordBatch> {
+        let rows = StreamReader::try_new(Cursor::new(self.read(range)?), None)?.next();
+        Ok(rows.ok_or_else(|| Error::internal("rows that were written to disk are not there"))??)
     }
 }
 

@@ -6,12 +6,14 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
 use super::action::Action;
+use super::kept::Kept;
 use super::located::Located;
 use super::once;
 use super::place::PlacedTask;
 use super::request::{CommitResult, WriteRequest};
 use super::task::{FILE_BATCH_ROWS, Status};
 use crate::context::pool::run_all;
+use crate::merge::Memory;
 use crate::options::{self, Operation, Options};
 use crate::service::Round;
 use crate::table::Table;
@@ -36,9 +38,11 @@ pub fn write(
     input: impl Iterator<Item = Result<RecordBatch>>,
     request: &WriteRequest,
 ) -> Result<CommitResult> {
-    // Read once: a retry needs the rows again.
-    let batches = input.collect::<Result<Vec<_>>>()?;
     let options = request.options.clone().with(&table.options);
+    let memory = Memory::of(&options)?;
+    let memory = if request.is_in_memory { Memory { bytes: u64::MAX, ..memory } } else { memory };
+    // A retry needs the rows again.
+    let rows = Kept::of(input, memory)?;
     let retries = options.get_or_default(&options::CONFLICT_RETRIES)?;
     if let Some(done) = once::committed(table, request)? {
         return Ok(done);
@@ -47,7 +51,7 @@ pub fn write(
     let mut exclusive = false;
     for attempt in 0.. {
         let start = table.context.clock.monotonic_ms();
-        match write_once(table, schema, &batches, request, exclusive) {
+        match write_once(table, schema, &rows, request, exclusive) {
             Err(e) if e.kind() == ErrorKind::CommitConflict && attempt < retries => {
                 let took = u64::try_from(table.context.clock.monotonic_ms() - start).unwrap_or(0);
                 exclusive = attempt + 1 >= OPTIMISTIC_ATTEMPTS && took < patience;
@@ -77,12 +81,11 @@ pub fn delete_partitions(table: &Table, request: &WriteRequest) -> Result<Commit
 fn write_once(
     table: &Table,
     schema: &SchemaRef,
-    batches: &[RecordBatch],
+    rows: &Kept,
     request: &WriteRequest,
     exclusive: bool,
 ) -> Result<CommitResult> {
-    let is_empty = batches.iter().all(|batch| batch.num_rows() == 0);
-    if is_empty && !matches!(request.operation, Operation::OverwriteTable | Operation::DeletePartitions) {
+    if rows.len() == 0 && !matches!(request.operation, Operation::OverwriteTable | Operation::DeletePartitions) {
         return Ok(CommitResult { operation: request.operation.word(), ..CommitResult::default() });
     }
     let begin = if exclusive { Action::begin_exclusive } else { Action::begin };
@@ -91,7 +94,7 @@ fn write_once(
         action.abort()?;
         return Ok(done);
     }
-    match run(table, &mut action, batches) {
+    match run(table, &mut action, rows) {
         Ok(statuses) => action.commit(statuses),
         Err(e) => Err(match action.abort() {
             Ok(()) => e,
@@ -100,8 +103,8 @@ fn write_once(
     }
 }
 
-fn run(table: &Table, action: &mut Action, batches: &[RecordBatch]) -> Result<Vec<Status>> {
-    let located = Located::of(table, action, batches)?;
+fn run(table: &Table, action: &mut Action, rows: &Kept) -> Result<Vec<Status>> {
+    let located = Located::of(table, action, rows)?;
     let tasks = action.place(&located.profile())?;
     let groups = Mutex::new(located.placed(action)?);
     run_all(table.context.threads, tasks, |_, placed: PlacedTask| {

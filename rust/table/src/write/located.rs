@@ -2,92 +2,58 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, PrimitiveArray, RecordBatch, StringArray};
-use arrow_select::take::{take, take_record_batch};
+use arrow_array::{Array, RecordBatch, StringArray};
 use hudini_format::empty::are_same;
 
 use super::action::Action;
+use super::kept::Kept;
 use super::locate::{Locator, Names};
 use super::place::{GroupProfile, NEW_KEYS};
-use super::{recorded, scattered};
+use super::recorded::{self, Places};
+use super::rows::Intake;
+use super::scattered;
+use super::shares::{self, Groups, Pick, Place};
+use super::sizes::Point;
 use crate::context::pool::run_all;
 use crate::index::{Index, Keys, Lookup};
 use crate::table::Table;
 use crate::{Error, Result};
 
-/// The rows of each file group, in the order in which they came.
-pub type Groups = BTreeMap<(String, i32), Vec<Share>>;
-
-/// Rows of a batch. They are brought together when they are asked for, so that they are not in memory twice.
-#[derive(Debug, Clone)]
-pub struct Share {
-    batch: RecordBatch,
-    /// In order; `None` of all rows.
-    rows: Option<Vec<u32>>,
-}
-
-impl Share {
-    fn of(batch: &RecordBatch, rows: Vec<u32>) -> Self {
-        Self { batch: batch.clone(), rows: (rows.len() < batch.num_rows()).then_some(rows) }
-    }
-
-    fn len(&self) -> usize {
-        self.rows.as_ref().map_or(self.batch.num_rows(), Vec::len)
-    }
-
-    /// Some of them, by their places in the batch.
-    fn part(&self, places: &[u32]) -> Self {
-        let row = |place: &u32| match &self.rows {
-            Some(rows) => rows.get(*place as usize).copied(),
-            None => Some(*place),
-        };
-        Self::of(&self.batch, places.iter().filter_map(row).collect())
-    }
-
-    /// Batches of at most so many rows.
-    pub fn batches(self, at_once: usize) -> impl Iterator<Item = Result<RecordBatch>> {
-        let starts = (0..self.len()).step_by(at_once.max(1));
-        starts.map(move |start| {
-            let count = at_once.min(self.len() - start);
-            let Some(rows) = &self.rows else { return Ok(self.batch.slice(start, count)) };
-            let rows = rows.get(start..start + count).unwrap_or_default();
-            Ok(take_record_batch(&self.batch, &PrimitiveArray::<UInt32Type>::from(rows.to_vec()))?)
-        })
-    }
-}
-
 /// The rows of a write, with the file groups that have their keys.
 #[derive(Debug)]
-pub struct Located {
-    groups: Groups,
-    new: New,
+pub struct Located<'k> {
+    rows: Accepted<'k>,
+    groups: BTreeMap<Place, Vec<Pick>>,
+    new: BTreeMap<String, Vec<Unplaced>>,
 }
 
-impl Located {
-    pub fn of(table: &Table, action: &mut Action, batches: &[RecordBatch]) -> Result<Self> {
-        let mut named = name(table, action, batches)?;
-        let is_recorded = *action.locator().index() == Index::Records;
-        let homes = match (action.looks_up(), is_recorded) {
-            (false, _) => {
-                if action.combines_partitions()? {
-                    scattered::reunite(action, &mut named)?;
-                }
-                Homes::new()
-            }
-            (true, false) => find(table, action, &named)?,
-            (true, true) => {
-                let places = recorded::find(action, &named)?;
-                named.iter_mut().for_each(|named| recorded::follow(&places, &mut named.names));
-                if action.operation().brings_rows() {
-                    scattered::reunite(action, &mut named)?;
-                }
-                recorded::homes(&places, &named)?
-            }
+impl<'k> Located<'k> {
+    pub fn of(table: &Table, action: &mut Action, kept: &'k Kept) -> Result<Self> {
+        let threads = table.context.threads;
+        let rows = Accepted::of(threads, action, kept)?;
+        let parts = if action.looks_up() || action.combines_partitions()? {
+            let mut names = rows.each(threads, action, |locator, _, rows| locator.names(rows))?;
+            let places = settled(action, &mut names, &rows)?;
+            let homes = match &places {
+                Some(places) => recorded::homes(places, &names)?,
+                None if action.looks_up() => find(table, action, &names)?,
+                None => Homes::new(),
+            };
+            let locator = action.locator();
+            run_all(threads, names.iter().collect(), |batch, names| parts(locator, batch, names, &homes))?
+        } else {
+            // Their names are let go at once, for there may be more of them than memory has room for.
+            let homes = Homes::new();
+            rows.each(threads, action, |locator, batch, rows| parts(locator, batch, &locator.names(rows)?, &homes))?
         };
-        let (groups, new) = group(table, action, &named, &homes)?;
-        Ok(Self { groups, new })
+        let (mut groups, mut new) = (BTreeMap::<Place, Vec<Pick>>::new(), BTreeMap::<String, Vec<Unplaced>>::new());
+        for (partition, slot, part) in parts.into_iter().flatten() {
+            match part {
+                Part::Known(rows) => groups.entry((partition, slot)).or_default().push(rows),
+                Part::New(unplaced) => new.entry(partition).or_default().push(unplaced),
+            }
+        }
+        Ok(Self { rows, groups, new })
     }
 
     pub fn profile(&self) -> Vec<GroupProfile> {
@@ -96,12 +62,14 @@ impl Located {
             slot,
             rows: rows as u64,
         };
-        let known =
-            self.groups.iter().map(|((partition, slot), rows)| of(partition, *slot, rows.iter().map(Share::len).sum()));
+        let known = self
+            .groups
+            .iter()
+            .map(|((partition, slot), rows)| of(partition, *slot, rows.iter().map(Pick::count).sum()));
         let new = self
             .new
             .iter()
-            .map(|(partition, rows)| of(partition, NEW_KEYS, rows.iter().map(|unplaced| unplaced.keys.len()).sum()));
+            .map(|(partition, rows)| of(partition, NEW_KEYS, rows.iter().map(|unplaced| unplaced.rows.count()).sum()));
         known.chain(new).collect()
     }
 
@@ -110,22 +78,57 @@ impl Located {
         if action.new_slots().are_written() {
             place_new(action, self.new, &mut self.groups)?;
         }
-        Ok(self.groups)
+        let intake = action.intake()?;
+        shares::shared(self.rows.kept, &self.rows.here, self.groups, |batch| intake.accept(batch))
     }
 }
 
-/// Rows as the table holds them, with what they are called.
-pub(super) struct Named {
-    pub(super) rows: RecordBatch,
-    pub(super) names: Names,
+/// Rows as the table holds them: those in memory, and on request those on disk.
+#[derive(Debug)]
+pub(super) struct Accepted<'k> {
+    kept: &'k Kept,
+    here: Vec<RecordBatch>,
 }
 
-fn name(table: &Table, action: &Action, batches: &[RecordBatch]) -> Result<Vec<Named>> {
-    let (intake, locator) = (action.intake()?, action.locator());
-    run_all(table.context.threads, batches.iter().collect(), |_, batch: &RecordBatch| {
-        let rows = intake.accept(batch)?;
-        Ok(Named { names: locator.names(&rows)?, rows })
-    })
+impl<'k> Accepted<'k> {
+    fn of(threads: usize, action: &Action, kept: &'k Kept) -> Result<Self> {
+        let intake = action.intake()?;
+        let here = run_all(threads, kept.here().iter().collect(), |_, batch: &RecordBatch| intake.accept(batch))?;
+        Ok(Self { kept, here })
+    }
+
+    /// Goes over the batches, by number.
+    fn each<T: Send>(
+        &self,
+        threads: usize,
+        action: &Action,
+        work: impl Fn(&Locator, usize, &RecordBatch) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let (intake, locator) = (action.intake()?, action.locator());
+        let numbers = (0..self.kept.len()).collect();
+        run_all(threads, numbers, |_, number| work(locator, number, &self.batch(&intake, number)?))
+    }
+
+    pub(super) fn batch(&self, intake: &Intake<'_>, number: usize) -> Result<RecordBatch> {
+        match self.here.get(number) {
+            Some(batch) => Ok(batch.clone()),
+            None => intake.accept(&self.kept.read(number)?),
+        }
+    }
+}
+
+/// Brings the rows of a key that has one place in the whole table there, and says where it is if it has one already.
+fn settled(action: &mut Action, names: &mut [Names], rows: &Accepted<'_>) -> Result<Option<Places>> {
+    let is_recorded = action.looks_up() && *action.locator().index() == Index::Records;
+    let places = if is_recorded { Some(recorded::find(action, names)?) } else { None };
+    if let Some(places) = &places {
+        names.iter_mut().for_each(|names| recorded::follow(places, names));
+    }
+    let brings_new = if is_recorded { action.operation().brings_rows() } else { action.combines_partitions()? };
+    if brings_new {
+        scattered::reunite(action, names, rows)?;
+    }
+    Ok(places)
 }
 
 /// By partition, the slots of its file groups that have a key.
@@ -176,9 +179,9 @@ impl KnownKeys {
 }
 
 /// Looks the keys up in the file groups of their partitions.
-fn find<'n>(table: &Table, action: &mut Action, named: &'n [Named]) -> Result<Homes<'n>> {
+fn find<'n>(table: &Table, action: &mut Action, names: &'n [Names]) -> Result<Homes<'n>> {
     let mut homes = Homes::new();
-    for Named { names, .. } in named {
+    for names in names {
         for (partition, key) in names.partitions.iter().zip(&names.keys) {
             if let (Some(partition), Some(key)) = (partition, key) {
                 homes.entry(partition).or_default().keys.number(key)?;
@@ -219,44 +222,43 @@ fn find_in_logs(table: &Table, lookups: &[Lookup], homes: &mut Homes<'_>) -> Res
 /// Rows of a partition whose keys no file group has.
 #[derive(Debug)]
 struct Unplaced {
-    rows: Share,
-    keys: StringArray,
+    rows: Pick,
+    /// What tells their file groups, once there are some.
+    points: Vec<Point>,
 }
 
-type New = BTreeMap<String, Vec<Unplaced>>;
+#[derive(Debug)]
+enum Part {
+    Known(Pick),
+    New(Unplaced),
+}
 
-/// Brings the rows of one group together, and those that have none yet.
-fn group(table: &Table, action: &Action, named: &[Named], homes: &Homes<'_>) -> Result<(Groups, New)> {
-    let locator = action.locator();
-    let parts = run_all(table.context.threads, named.iter().collect(), |_, named: &Named| {
-        by_group(locator, named, homes)?
-            .into_iter()
-            .flat_map(|(partition, slots)| slots.into_iter().map(move |(slot, rows)| (partition, slot, rows)))
-            .map(|(partition, slot, rows)| {
-                let keys = if slot == NEW_KEYS { Some(keys_at(&named.names.keys, &rows)?) } else { None };
-                Ok((partition.to_owned(), slot, Share::of(&named.rows, rows), keys))
-            })
-            .collect::<Result<Vec<_>>>()
-    })?;
-    let (mut groups, mut new) = (Groups::new(), New::new());
-    for (partition, slot, rows, keys) in parts.into_iter().flatten() {
-        match keys {
-            Some(keys) => new.entry(partition).or_default().push(Unplaced { rows, keys }),
-            None => groups.entry((partition, slot)).or_default().push(rows),
+/// The rows of a batch by partition and slot.
+fn parts(locator: &Locator, batch: usize, names: &Names, homes: &Homes<'_>) -> Result<Vec<(String, i32, Part)>> {
+    let mut parts = Vec::new();
+    for (partition, slots) in by_group(locator, names, homes)? {
+        for (slot, rows) in slots {
+            let points = (slot == NEW_KEYS).then(|| points_of(&names.keys, &rows));
+            let rows = Pick::new(batch, rows, names.keys.len());
+            let part = match points {
+                Some(points) => Part::New(Unplaced { rows, points }),
+                None => Part::Known(rows),
+            };
+            parts.push((partition.to_owned(), slot, part));
         }
     }
-    Ok((groups, new))
+    Ok(parts)
 }
 
 /// By partition and slot.
 type RowsByGroup<'n> = BTreeMap<&'n str, BTreeMap<i32, Vec<u32>>>;
 
-fn by_group<'n>(locator: &Locator, named: &'n Named, homes: &Homes<'_>) -> Result<RowsByGroup<'n>> {
+fn by_group<'n>(locator: &Locator, names: &'n Names, homes: &Homes<'_>) -> Result<RowsByGroup<'n>> {
     let has_buckets = locator.index().buckets().is_some();
     let mut rows = RowsByGroup::new();
     // Rows of one partition often follow each other: it is looked for once.
     let (mut last, mut by_slot) = ("", rows.entry("").or_default());
-    for (row, (partition, key)) in named.names.partitions.iter().zip(&named.names.keys).enumerate() {
+    for (row, (partition, key)) in names.partitions.iter().zip(&names.keys).enumerate() {
         let (Some(partition), Some(key)) = (partition, key) else {
             return Err(Error::internal("a row without a key or a partition"));
         };
@@ -276,25 +278,25 @@ fn by_group<'n>(locator: &Locator, named: &'n Named, homes: &Homes<'_>) -> Resul
 }
 
 /// Gives new keys to the file groups that were chosen for them.
-fn place_new(action: &Action, new: New, groups: &mut Groups) -> Result<()> {
+fn place_new(
+    action: &Action,
+    new: BTreeMap<String, Vec<Unplaced>>,
+    groups: &mut BTreeMap<Place, Vec<Pick>>,
+) -> Result<()> {
     for (partition, unplaced) in new {
-        for Unplaced { rows, keys } in unplaced {
+        for Unplaced { rows, points } in unplaced {
             let mut by_slot: BTreeMap<i32, Vec<u32>> = BTreeMap::new();
-            for (row, key) in (0..).zip(keys.iter().flatten()) {
-                let slot = action.new_slots().slot(&partition, key)?;
-                by_slot.entry(slot).or_default().push(row);
+            for (row, point) in (0..).zip(points) {
+                by_slot.entry(action.new_slots().slot_at(&partition, point)?).or_default().push(row);
             }
             for (slot, places) in by_slot {
-                groups.entry((partition.clone(), slot)).or_default().push(rows.part(&places));
+                groups.entry((partition.clone(), slot)).or_default().push(rows.part(places));
             }
         }
     }
     Ok(())
 }
 
-fn keys_at(keys: &StringArray, rows: &[u32]) -> Result<StringArray> {
-    if rows.len() == keys.len() {
-        return Ok(keys.clone());
-    }
-    Ok(take(keys, &PrimitiveArray::<UInt32Type>::from(rows.to_vec()), None)?.as_string::<i32>().clone())
+fn points_of(keys: &StringArray, rows: &[u32]) -> Vec<Point> {
+    rows.iter().map(|row| Point::of(keys.value(*row as usize))).collect()
 }

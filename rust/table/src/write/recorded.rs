@@ -7,7 +7,7 @@ use hudini_format::metadata_record::RecordIndexEntry;
 
 use super::action::Action;
 use super::locate::Names;
-use super::located::{Homes, Named};
+use super::located::Homes;
 use super::place;
 use crate::{Error, Result};
 
@@ -37,8 +37,8 @@ pub(super) struct Place {
 /// Of keys that are there.
 pub(super) type Places = BTreeMap<String, Place>;
 
-pub(super) fn find(action: &mut Action, named: &[Named]) -> Result<Places> {
-    let keys = named.iter().flat_map(|named| named.names.keys.iter().flatten());
+pub(super) fn find(action: &mut Action, names: &[Names]) -> Result<Places> {
+    let keys = names.iter().flat_map(|names| names.keys.iter().flatten());
     let wanted: BTreeSet<String> = keys.map(str::to_owned).collect();
     action.recorded(wanted)
 }
@@ -49,9 +49,9 @@ pub(super) fn follow(places: &Places, names: &mut Names) {
 }
 
 /// The slots of the keys, in the partitions to which their rows were moved.
-pub(super) fn homes<'n>(places: &Places, named: &'n [Named]) -> Result<Homes<'n>> {
+pub(super) fn homes<'n>(places: &Places, names: &'n [Names]) -> Result<Homes<'n>> {
     let mut homes = Homes::new();
-    for Named { names, .. } in named {
+    for names in names {
         for (partition, key) in names.partitions.iter().zip(&names.keys) {
             let (Some(partition), Some(key)) = (partition, key) else { continue };
             let Some(place) = places.get(key) else { continue };

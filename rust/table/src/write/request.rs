@@ -22,6 +22,8 @@ pub struct WriteRequest {
     pub schema_mode: SchemaMode,
     /// A write under a key that a commit has already is not done again.
     pub idempotency_key: Option<String>,
+    /// Whether the caller has all rows in memory anyway, so that none need go to disk.
+    pub is_in_memory: bool,
 }
 
 /// What becomes of rows whose columns are not quite those of the table.
@@ -54,6 +56,7 @@ impl WriteRequest {
             partitions: Vec::new(),
             schema_mode: SchemaMode::default(),
             idempotency_key: None,
+            is_in_memory: false,
         }
     }
 }

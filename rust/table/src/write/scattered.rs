@@ -9,8 +9,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
-use super::locate::{KEY_COLUMN, PARTITION_COLUMN};
-use super::located::Named;
+use super::locate::{KEY_COLUMN, Names, PARTITION_COLUMN};
+use super::located::Accepted;
 use super::rows::in_table_types;
 use super::workers::text;
 use crate::Result;
@@ -96,10 +96,15 @@ impl Choice {
     }
 
     /// The partitions of some keys among rows that one machine holds.
-    fn of_rows(&self, named: &[Named], keys: &BTreeSet<String>) -> Result<BTreeMap<String, String>> {
+    fn of_rows(
+        &self,
+        names: &[Names],
+        rows: impl Fn(usize) -> Result<RecordBatch>,
+        keys: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, String>> {
         let mut winners: BTreeMap<&str, Option<Winner>> = keys.iter().map(|key| (key.as_str(), None)).collect();
-        for Named { rows, names } in named {
-            let columns = OrderingColumns::of(rows, &self.rule.ordering)?;
+        for (batch, names) in names.iter().enumerate() {
+            let columns = OrderingColumns::of(&rows(batch)?, &self.rule.ordering)?;
             for (row, (partition, key)) in names.partitions.iter().zip(&names.keys).enumerate() {
                 let winner = key.and_then(|key| winners.get_mut(key));
                 if let (Some(partition), Some(winner)) = (partition, winner) {
@@ -139,19 +144,20 @@ fn as_rows(chosen: Vec<(String, String)>) -> Result<RecordBatch> {
 }
 
 /// Moves the rows of new keys to one partition each. Those of others are where their keys are.
-pub(super) fn reunite(action: &Action, named: &mut [Named]) -> Result<()> {
-    let keys = scattered(named);
+pub(super) fn reunite(action: &Action, names: &mut [Names], rows: &Accepted<'_>) -> Result<()> {
+    let keys = scattered(names);
     if keys.is_empty() {
         return Ok(());
     }
-    let partitions = action.choice()?.of_rows(named, &keys)?;
-    named.iter_mut().for_each(|named| named.names.move_keys(|key| Some(partitions.get(key)?.as_str())));
+    let intake = action.intake()?;
+    let partitions = action.choice()?.of_rows(names, |batch| rows.batch(&intake, batch), &keys)?;
+    names.iter_mut().for_each(|names| names.move_keys(|key| Some(partitions.get(key)?.as_str())));
     Ok(())
 }
 
-fn scattered(named: &[Named]) -> BTreeSet<String> {
+fn scattered(names: &[Names]) -> BTreeSet<String> {
     let (mut first, mut scattered): (BTreeMap<&str, &str>, _) = (BTreeMap::new(), BTreeSet::new());
-    for Named { names, .. } in named {
+    for names in names {
         for (partition, key) in names.partitions.iter().zip(&names.keys) {
             let (Some(partition), Some(key)) = (partition, key) else { continue };
             if *first.entry(key).or_insert(partition) != partition {

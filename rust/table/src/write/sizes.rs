@@ -122,22 +122,28 @@ impl Spread {
         self.ends.push((before.saturating_add(rows), slot));
     }
 
-    pub(super) fn slot(&self, key: &str) -> Option<i32> {
+    pub(super) fn slot(&self, Point(point): Point) -> Option<i32> {
         let (total, last) = self.ends.last()?;
-        let point = u64::try_from((u128::from(point(key)) * u128::from(*total)) >> 64).unwrap_or(*total);
+        let point = u64::try_from((u128::from(point) * u128::from(*total)) >> 64).unwrap_or(*total);
         let at = self.ends.partition_point(|(end, _)| *end <= point);
         Some(self.ends.get(at).map_or(*last, |(_, slot)| *slot))
     }
 }
 
-/// FNV-1a, and its bits well mixed, since keys are often alike.
-fn point(key: &str) -> u64 {
-    let hash = key
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    hash ^ (hash >> 33)
+/// What of a new key tells its file group: where it would be if all keys were spread evenly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Point(u64);
+
+impl Point {
+    /// FNV-1a, and its bits well mixed, since keys are often alike.
+    pub(super) fn of(key: &str) -> Self {
+        let hash = key
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        let hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        Self(hash ^ (hash >> 33))
+    }
 }
 
 #[cfg(test)]
@@ -184,10 +190,10 @@ mod tests {
         [(7, 100), (3, 0), (9, 300)].into_iter().for_each(|(slot, rows)| spread.add(slot, rows));
         let mut counts = std::collections::BTreeMap::new();
         for n in 0..4000 {
-            *counts.entry(spread.slot(&format!("key-{n}")).unwrap()).or_insert(0) += 1;
+            *counts.entry(spread.slot(Point::of(&format!("key-{n}"))).unwrap()).or_insert(0) += 1;
         }
         assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [7, 9]);
         assert!((900..1100).contains(&counts[&7]), "{counts:?}");
-        assert_eq!(Spread::default().slot("a"), None);
+        assert_eq!(Spread::default().slot(Point::of("a")), None);
     }
 }

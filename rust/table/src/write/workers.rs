@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::action::Action;
 use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN};
 use super::place::NEW_KEYS;
-use super::sizes::Spread;
+use super::sizes::{Point, Spread};
 use crate::bytes_form::BytesForm;
 use crate::index::{Keys, Lookup};
 use crate::storage::Storage;
@@ -151,8 +151,13 @@ impl NewSlots {
     }
 
     /// The slot of a key that no file group has.
-    pub(super) fn slot(&self, partition: &str, key: &str) -> Result<i32> {
-        let slot = self.by_partition.get(partition).and_then(|spread| spread.slot(key));
+    fn slot(&self, partition: &str, key: &str) -> Result<i32> {
+        self.slot_at(partition, Point::of(key))
+    }
+
+    /// The same, where of the key only its point is known.
+    pub(super) fn slot_at(&self, partition: &str, point: Point) -> Result<i32> {
+        let slot = self.by_partition.get(partition).and_then(|spread| spread.slot(point));
         slot.ok_or_else(|| Error::internal(format!("no place for new keys of '{partition}'")))
     }
 

@@ -30,7 +30,7 @@ use hudini_table::storage::{Entry, Put, Storage};
 use hudini_table::timeline::{Instant, Timeline};
 use hudini_table::verify::verify;
 use hudini_table::view::PARTITION_FILE;
-use hudini_table::write::{self, Action, CommitResult, Groups, Located, PlacedTask, Status, WriteRequest};
+use hudini_table::write::{self, Action, CommitResult, Groups, Kept, Located, PlacedTask, Status, WriteRequest};
 use hudini_table::{Location, Result, Table};
 use tempfile::TempDir;
 
@@ -503,7 +503,8 @@ impl Stages {
     pub fn place(&mut self) -> Result<()> {
         let batch = self.spec.batch(&self.rows);
         let action = self.action.as_mut().unwrap();
-        let located = Located::of(&self.table, action, &[batch])?;
+        let rows = Kept::in_memory(vec![batch])?;
+        let located = Located::of(&self.table, action, &rows)?;
         self.tasks = action.place(&located.profile())?;
         self.groups = located.placed(action)?;
         Ok(())

@@ -267,10 +267,7 @@ impl Work<'_> {
         let by_position = options.get_or_default(&options::RECORD_POSITIONS)?;
         let rule = MergeRule { by_position, ..config.merge_rule()? };
         rule.check_defaults(self.snapshot.schema.as_deref())?;
-        let memory = Memory {
-            bytes: options.get_or_default(&options::MERGE_MEMORY)?,
-            folder: options.get(&options::SPILL_FOLDER)?,
-        };
+        let memory = Memory::of(options)?;
         let write_options = WriteOptions::of(options)?;
         let indexed = keep::indexed_columns(self.table.site(options), config, &arrow_schema(self.schema)?)?;
         let inflight = format!("{}/{}", config.timeline_dir(), InstantFile::inflight(time, Action::Compaction));

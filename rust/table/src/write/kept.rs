@@ -1,0 +1,159 @@
+//! The rows of a write, which are gone through more than once: in memory as far as they may be, the rest on disk.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+
+use crate::merge::Memory;
+use crate::storage::scratch::Scratch;
+use crate::{Error, Result};
+
+/// What is brought to disk at a time, at most: batches have 32-bit offsets.
+const MOST_WAITING: u64 = 256 << 20;
+
+/// Batches in the order in which they came.
+#[derive(Debug)]
+pub struct Kept {
+    here: Vec<RecordBatch>,
+    /// Those behind them.
+    shelved: Vec<Shelved>,
+    shelf: Arc<Shelf>,
+    /// What batches that are brought to disk may take in memory until then.
+    most_waiting: u64,
+}
+
+impl Kept {
+    /// Half of the memory is for rows that stay in it, the other half for bringing those on disk to their file groups.
+    pub(crate) fn of(input: impl Iterator<Item = Result<RecordBatch>>, memory: Memory) -> Result<Self> {
+        let half = memory.bytes / 2;
+        let shelf = Arc::new(Shelf { folder: memory.folder, scratch: Mutex::default() });
+        let mut kept = Self { here: Vec::new(), shelved: Vec::new(), shelf, most_waiting: half.min(MOST_WAITING) };
+        let mut bytes = 0;
+        for batch in input {
+            let batch = batch?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            bytes += bytes_of(&batch)?;
+            if bytes <= half {
+                kept.here.push(batch);
+            } else {
+                kept.shelved.push(Shelved::new(&kept.shelf, &batch)?);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Rows that are in memory whatever becomes of them.
+    pub fn in_memory(batches: Vec<RecordBatch>) -> Result<Self> {
+        Self::of(batches.into_iter().map(Ok), Memory { bytes: u64::MAX, folder: None })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.here.len() + self.shelved.len()
+    }
+
+    /// One of those on disk, by its number among all.
+    pub(super) fn read(&self, number: usize) -> Result<RecordBatch> {
+        let shelved = number.checked_sub(self.here.len()).and_then(|at| self.shelved.get(at));
+        shelved.ok_or_else(|| Error::internal(format!("batch {number} of a write is not on disk")))?.rows()
+    }
+
+    /// Those in memory, which are the first.
+    pub(super) fn here(&self) -> &[RecordBatch] {
+        &self.here
+    }
+
+    /// Those on disk, which come behind them.
+    pub(super) fn shelved(&self) -> &[Shelved] {
+        &self.shelved
+    }
+
+    pub(super) fn shelf(&self) -> &Arc<Shelf> {
+        &self.shelf
+    }
+
+    pub(super) fn most_waiting(&self) -> u64 {
+        self.most_waiting
+    }
+}
+
+/// What the rows of a batch take, and not the buffers that it shares with others. Of views nobody knows.
+pub(super) fn bytes_of(batch: &RecordBatch) -> Result<u64> {
+    let of = |column: &ArrayRef| match column.data_type() {
+        DataType::Utf8View | DataType::BinaryView => Ok(column.get_array_memory_size() as u64),
+        _ => Ok(column.to_data().get_slice_memory_size()? as u64),
+    };
+    batch.columns().iter().map(of).sum()
+}
+
+/// A place on disk that is made when it is needed.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    folder: Option<String>,
+    scratch: Mutex<Option<Scratch>>,
+}
+
+impl Shelf {
+    fn with<T>(&self, work: impl FnOnce(&mut Scratch) -> Result<T>) -> Result<T> {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *scratch {
+            Some(scratch) => work(scratch),
+            none => work(none.insert(Scratch::new(self.folder.as_deref())?)),
+        }
+    }
+}
+
+/// A batch on disk.
+#[derive(Debug, Clone)]
+pub(super) struct Shelved {
+    shelf: Arc<Shelf>,
+    at: Range<u64>,
+}
+
+impl Shelved {
+    pub(super) fn new(shelf: &Arc<Shelf>, rows: &RecordBatch) -> Result<Self> {
+        Ok(Self { shelf: Arc::clone(shelf), at: shelf.with(|scratch| scratch.append_rows(rows))? })
+    }
+
+    pub(super) fn rows(&self) -> Result<RecordBatch> {
+        self.shelf.with(|scratch| scratch.read_rows(&self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::Int64Array;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn batch(first: i64) -> RecordBatch {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 10));
+        RecordBatch::try_from_iter([("n", column)]).unwrap()
+    }
+
+    #[rstest]
+    #[case::nothing(0, 0)]
+    #[case::half_of_it(320, 2)]
+    #[case::all(u64::MAX, 5)]
+    fn what_memory_has_no_room_for_is_on_disk(#[case] bytes: u64, #[case] here: usize) {
+        let batches = (0..5).map(|n| Ok(batch(n))).chain([Ok(batch(0).slice(0, 0))]);
+        let kept = Kept::of(batches, Memory { bytes, folder: None }).unwrap();
+        assert_eq!((kept.here().len(), kept.shelved().len(), kept.len()), (here, 5 - here, 5));
+        let on_disk = (here..5).map(|number| kept.read(number).unwrap());
+        let all: Vec<RecordBatch> = kept.here().iter().cloned().chain(on_disk).collect();
+        assert_eq!(all, (0..5).map(batch).collect::<Vec<_>>());
+        assert!(kept.read(5).is_err());
+    }
+
+    #[test]
+    fn a_slice_takes_what_it_shows() {
+        assert_eq!(bytes_of(&batch(0)).unwrap(), 80);
+        assert_eq!(bytes_of(&batch(0).slice(3, 4)).unwrap(), 32);
+    }
+}
