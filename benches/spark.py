@@ -137,10 +137,10 @@ class Bench:
         return self._spark.ask("write", path=str(place), rows=file, operation=operation, **told)
 
 
-def measured(benches: dict[str, Bench], rounds: int) -> Costs:
+def measured(benches: dict[str, Bench], jobs: list[Job], rounds: int) -> Costs:
     costs: Costs = {}
     for number in range(WARM_UPS + rounds):
-        for job in JOBS:
+        for job in jobs:
             answers = set()
             # Who comes second finds the other's files and code at hand.
             for turn in turns(job, benches)[:: 1 if number % 2 else -1]:
@@ -185,7 +185,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="a Python that has hudini and PySpark (default: this)")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="the jobs with this in their names")
     chosen = parser.parse_args()
+    jobs = [job for job in JOBS if chosen.only in job.name]
     apache = ensure("1.2.0")
     with tempfile.TemporaryDirectory(prefix="hudini-bench-") as scratch:
         folder = Path(scratch)
@@ -196,11 +198,11 @@ def main() -> None:
         sparks = {OURS: Spark(chosen.python, "hudini"), APACHE: Spark(apache.python, "hudi", apache.jar)}
         try:
             benches = {name: Bench(spark, folder, name, columns) for name, spark in sparks.items()}
-            costs = measured(benches, chosen.rounds)
+            costs = measured(benches, jobs, chosen.rounds)
         finally:
             for spark in sparks.values():
                 spark.close()
-    print("\n".join(table(costs, [OURS, APACHE, PARQUET], [job.name for job in JOBS])))
+    print("\n".join(table(costs, [OURS, APACHE, PARQUET], [job.name for job in jobs])))
     print("\n".join(["", *(gate.line(costs) for gate in gates())]))
 
 
