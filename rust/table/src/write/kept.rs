@@ -19,7 +19,8 @@ pub struct Kept {
     here: Vec<RecordBatch>,
     /// Those behind them.
     shelved: Vec<Shelved>,
-    shelf: Arc<Shelf>,
+    /// Where there is room on disk.
+    folder: Option<String>,
     /// What batches that are brought to disk may take in memory until then.
     most_waiting: u64,
 }
@@ -28,8 +29,9 @@ impl Kept {
     /// Half of the memory is for rows that stay in it, the other half for bringing those on disk to their file groups.
     pub(crate) fn of(input: impl Iterator<Item = Result<RecordBatch>>, memory: Memory) -> Result<Self> {
         let half = memory.bytes / 2;
-        let shelf = Arc::new(Shelf { folder: memory.folder, scratch: Mutex::default() });
-        let mut kept = Self { here: Vec::new(), shelved: Vec::new(), shelf, most_waiting: half.min(MOST_WAITING) };
+        let most_waiting = half.min(MOST_WAITING);
+        let mut kept = Self { here: Vec::new(), shelved: Vec::new(), folder: memory.folder, most_waiting };
+        let shelf = kept.new_shelf();
         let mut bytes = 0;
         for batch in input {
             let batch = batch?;
@@ -40,7 +42,7 @@ impl Kept {
             if bytes <= half {
                 kept.here.push(batch);
             } else {
-                kept.shelved.push(Shelved::new(&kept.shelf, &batch)?);
+                kept.shelved.push(Shelved::new(&shelf, &batch)?);
             }
         }
         Ok(kept)
@@ -71,8 +73,9 @@ impl Kept {
         &self.shelved
     }
 
-    pub(super) fn shelf(&self) -> &Arc<Shelf> {
-        &self.shelf
+    /// Another one, which goes with what is put there.
+    pub(super) fn new_shelf(&self) -> Arc<Shelf> {
+        Arc::new(Shelf { folder: self.folder.clone(), scratch: Mutex::default() })
     }
 
     pub(super) fn most_waiting(&self) -> u64 {

@@ -2,13 +2,14 @@
 //! there once more, by file group, so that each group finds its own together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_array::types::UInt32Type;
 use arrow_array::{PrimitiveArray, RecordBatch};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
-use super::kept::{Kept, Shelved, bytes_of};
+use super::kept::{Kept, Shelf, Shelved, bytes_of};
 use crate::Result;
 
 /// Partition and slot.
@@ -106,7 +107,9 @@ pub(super) fn shared(
             }
         }
     }
-    let mut mover = Mover { kept, groups, waiting: BTreeMap::new(), bytes: 0 };
+    // A lost race leaves its file groups behind: their shelf is their own.
+    let shelf = kept.new_shelf();
+    let mut mover = Mover { shelf, most_waiting: kept.most_waiting(), groups, waiting: BTreeMap::new(), bytes: 0 };
     for (shelved, picked) in kept.shelved().iter().zip(on_disk) {
         let batch = accept(&shelved.rows()?)?;
         for (place, rows) in picked {
@@ -117,25 +120,26 @@ pub(super) fn shared(
 }
 
 /// Collects rows by file group, and puts them on disk when they have become too many.
-struct Mover<'k> {
-    kept: &'k Kept,
+struct Mover {
+    shelf: Arc<Shelf>,
+    most_waiting: u64,
     groups: Groups,
     waiting: BTreeMap<Place, Vec<RecordBatch>>,
     bytes: u64,
 }
 
-impl Mover<'_> {
+impl Mover {
     fn take(&mut self, place: Place, rows: RecordBatch) -> Result<()> {
         self.bytes += bytes_of(&rows);
         self.waiting.entry(place).or_default().push(rows);
-        if self.bytes > self.kept.most_waiting() { self.move_waiting() } else { Ok(()) }
+        if self.bytes > self.most_waiting { self.move_waiting() } else { Ok(()) }
     }
 
     fn move_waiting(&mut self) -> Result<()> {
         self.bytes = 0;
         for (place, batches) in std::mem::take(&mut self.waiting) {
             let Some(schema) = batches.first().map(RecordBatch::schema) else { continue };
-            let shelved = Shelved::new(self.kept.shelf(), &concat_batches(&schema, &batches)?)?;
+            let shelved = Shelved::new(&self.shelf, &concat_batches(&schema, &batches)?)?;
             self.groups.entry(place).or_default().push(Share(Source::Disk(shelved)));
         }
         Ok(())
