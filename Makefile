@@ -62,6 +62,10 @@ build: $(READY) ## make .venv with the tools and hudini in it
 wheel: $(WHEEL) ## build the wheel into dist/
 	@ls -lh dist/hudini-*.whl | awk '{ print $$NF, $$5 }'
 
+# Tests keep to folders of their own, so they run side by side: Spark and Apache Hudi once for each job.
+JOBS ?= 2
+PYTEST := -m pytest --numprocesses $(JOBS) --dist worksteal
+
 # ---- proof ----------------------------------------------------------------------------------------------------------
 
 test: test-rust test-fuzz test-python test-spark test-spark-oldest ## all tests that need no Apache Hudi: Rust, hostile bytes, Python, golden tables, Spark
@@ -76,16 +80,16 @@ test-fuzz: $(VENV)/.tools ## mutated inputs for every decoder, GENERATE_SECONDS 
 	"$${CARGO_TARGET_DIR:-target}/debug/hudini-fuzz" generate --seconds $(GENERATE_SECONDS) --jobs 2
 
 test-python: $(READY) ## the Python tests that need no Spark
-	$(BIN)/python -m pytest --ignore=tests/spark --ignore=tests/interop
+	$(BIN)/python $(PYTEST) --ignore=tests/spark --ignore=tests/interop
 
 test-spark: $(READY) ## the Spark tests, newest PySpark
-	@$(call with_java,$(BIN)/python -m pytest tests/spark)
+	@$(call with_java,$(BIN)/python $(PYTEST) tests/spark)
 
 test-spark-oldest: $(READY_OLDEST) ## the Spark tests, oldest PySpark supported
-	@$(call with_java,$(OLDEST)/bin/python -m pytest tests/spark)
+	@$(call with_java,$(OLDEST)/bin/python $(PYTEST) tests/spark)
 
 interop: $(READY) ## Apache Hudi and hudini on the same tables, both ways (fetches Apache Hudi once)
-	@$(call with_java,$(BIN)/python -m pytest tests/interop)
+	@$(call with_java,$(BIN)/python $(PYTEST) tests/interop)
 
 # Hours rather than minutes. A seed brings the same tables back.
 NIGHTLY_TABLES ?= 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudini.spark.frames import PARTITION, SLOT, _pieces
@@ -13,6 +13,7 @@ from hudini.spark.frames import PARTITION, SLOT, _pieces
 PLACES = st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.integers(0, 2)), max_size=30).map(sorted)
 
 
+@settings(deadline=None)  # other tests run beside it
 @given(PLACES, st.integers(1, 7))
 def test_sorted_batches_are_cut_where_the_place_changes(places: list[tuple[str, int]], batch_size: int) -> None:
     table = pa.table(
