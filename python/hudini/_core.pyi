@@ -158,9 +158,6 @@ class Table:
     ) -> Action:
         """Begins one commit whose tasks another engine runs."""
 
-    def check_write(self, operation: str, schema: _HasSchema, options: dict[str, str], schema_mode: str) -> None:
-        """Refuses what a write of such rows would refuse now. Nothing is changed."""
-
     def committed(self, operation: str, idempotency_key: str) -> dict[str, Any] | None:
         """What a write under that key did, if there was one, with the fields of `hudini.CommitResult`."""
 
@@ -300,6 +297,16 @@ class Action:
 
 def asked(table: Table | None, options: dict[str, str], overwrites: bool) -> tuple[str, dict[str, str]]:
     """The operation that a job's options mean in the mode append or overwrite, and the options that go with it."""
+
+def check_write(
+    table: Table | None,
+    operation: str,
+    schema: _HasSchema,
+    options: dict[str, str],
+    metadata: dict[str, str],
+    schema_mode: str,
+) -> None:
+    """Refuses what a write of such rows would refuse now, of a table that is there or to be made. Changes nothing."""
 
 def open_staging(table: Table) -> bytes:
     """A folder for rows that tasks leave until `write_staged` takes them in."""

@@ -288,6 +288,27 @@ def test_columns_that_do_not_fit_are_refused_before_any_task_runs(spark: SparkSe
     assert not leftovers(path)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"hoodie.index.type": "INMEMORY"},
+        {"hoodie.datasource.write.partitions.to.delete": "a"},
+        {"hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true"},
+    ],
+)
+def test_no_table_is_made_for_a_write_that_is_refused(
+    spark: SparkSession, tmp_path: Path, given: dict[str, str]
+) -> None:
+    path = tmp_path / "t"
+    with pytest.raises(Exception, match=r"HUDINI-(201|402)"):
+        save(untouched(spark), path, JOB | given)
+    with pytest.raises((hudini.UnsupportedFeature, hudini.InvalidOption)):
+        hs.upsert(untouched(spark), str(path), JOB | given)
+    with pytest.raises(hudini.InvalidOption, match="and this is upsert"):
+        hs.upsert(untouched(spark), str(path), JOB, **{OPERATION: "insert"})
+    assert not path.exists()
+
+
 def test_there_is_nothing_to_delete_from(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="HUDINI-101"):
         saved(untouched(spark), tmp_path / "t", "delete", JOB)

@@ -55,14 +55,15 @@ class StagingWriter(DataSourceArrowWriter):
         """Refuses what can be refused before there are rows."""
         columns = arrow_schema(schema)
         table = hudini.open(path) if hudini.is_table(path) else None
-        operation, told = _core.asked(None if table is None else table._core, options, overwrites)
+        core = None if table is None else table._core
+        operation, told = _core.asked(core, options, overwrites)
+        _core.check_write(core, operation, columns, told, {}, SCHEMA_MODE)
         if table is None:
             # There is nothing to delete from.
             make = operation not in ("delete", "delete_partition")
             table = hudini.create(path, columns, options=told, exist_ok=True) if make else hudini.open(path)
-        core = table._core
-        core.check_write(operation, columns, told, SCHEMA_MODE)
-        return cls(core.path, operation, told, schema, _core.open_staging(core))
+            _core.check_write(table._core, operation, columns, told, {}, SCHEMA_MODE)
+        return cls(table._core.path, operation, told, schema, _core.open_staging(table._core))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         schema, source = arrow_schema(self._schema), Input(None)

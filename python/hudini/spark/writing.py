@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import hudini
+from hudini import _core
 from hudini._arguments import metadata_text, options_text
 from hudini.actions import CommitResult
 from hudini.spark.batches import arrow_schema
@@ -94,8 +95,12 @@ def _write(operation: str, df: DataFrame, path: str, options: Options | None, mo
     create = {name: more.pop(name) for name in _CREATE_ARGUMENTS & more.keys()}
     write_options = options_text(options) | options_text(more)
     storage_options = create.get("storage_options")
+    wish = Wish(operation, write_options, metadata, **told)
     if operation == "delete" or hudini.is_table(path, storage_options=storage_options):
         table = hudini.open(path, storage_options=storage_options)
     else:
-        table = hudini.create(path, arrow_schema(df.schema), options=write_options, exist_ok=True, **create)
-    return Write(df, table._core, Wish(operation, write_options, metadata, **told)).execute()
+        schema = arrow_schema(df.schema)
+        # No table is made for a write that would be refused.
+        _core.check_write(None, operation, schema, write_options, metadata, wish.schema_mode)
+        table = hudini.create(path, schema, options=write_options, exist_ok=True, **create)
+    return Write(df, table._core, wish).execute()

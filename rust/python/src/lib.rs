@@ -48,6 +48,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     for function in [
         wrap_pyfunction!(staging::asked, m)?,
+        wrap_pyfunction!(staging::check_write, m)?,
         wrap_pyfunction!(staging::open_staging, m)?,
         wrap_pyfunction!(staging::stage, m)?,
         wrap_pyfunction!(staging::write_staged, m)?,

@@ -29,6 +29,24 @@ pub(crate) fn asked(
 }
 
 #[pyfunction]
+pub(crate) fn check_write(
+    py: Python<'_>,
+    table: Option<&Table>,
+    operation: String,
+    schema: &Bound<'_, PyAny>,
+    options: Map,
+    metadata: Map,
+    schema_mode: String,
+) -> PyResult<()> {
+    let schema = schema_of(schema)?;
+    released(py, move || {
+        let schema_mode = SchemaMode::parse(&schema_mode)?;
+        let request = WriteRequest { schema_mode, ..request(&operation, options, metadata, None)? };
+        write::check(table.map(|table| &table.inner), &schema, &request)
+    })
+}
+
+#[pyfunction]
 pub(crate) fn open_staging<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyBytes>> {
     let staging = released(py, || Staging::open(&table.inner)?.to_bytes())?;
     Ok(PyBytes::new(py, &staging))

@@ -297,22 +297,6 @@ impl Table {
         values::commit_result(py, &result)
     }
 
-    fn check_write(
-        &self,
-        py: Python<'_>,
-        operation: String,
-        schema: &Bound<'_, PyAny>,
-        options: Map,
-        schema_mode: String,
-    ) -> PyResult<()> {
-        let schema = schema_of(schema)?;
-        released(py, move || {
-            let schema_mode = SchemaMode::parse(&schema_mode)?;
-            let request = WriteRequest { schema_mode, ..request(&operation, options, Map::new(), None)? };
-            write::check(&self.inner, &schema, &request)
-        })
-    }
-
     fn committed<'py>(
         &self,
         py: Python<'py>,

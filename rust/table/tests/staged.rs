@@ -208,9 +208,9 @@ fn a_check_refuses_what_begin_would_and_changes_nothing() {
         schema_mode: SchemaMode::Evolve,
         ..request(Operation::Upsert)
     };
-    write::check(&table, &input, &with(&[("primaryKey", "id"), ("hoodie.table.ordering.fields", "ts")])).unwrap();
+    write::check(Some(&table), &input, &with(&[("primaryKey", "id"), ("hoodie.table.ordering.fields", "ts")])).unwrap();
     let keyless = input.project(&[1, 2, 3]).unwrap();
-    let error = write::check(&table, &keyless, &with(&[])).unwrap_err();
+    let error = write::check(Some(&table), &keyless, &with(&[])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
     for (key, value) in [
         ("hoodie.bucket.index.num.buckets", "3"),
@@ -228,7 +228,7 @@ fn a_check_refuses_what_begin_would_and_changes_nothing() {
         ("hoodie.datasource.write.operation", "bulk_insert"),
         ("hoodie.datasource.write.partitions.to.delete", "A"),
     ] {
-        let error = write::check(&table, &input, &with(&[(key, value)])).unwrap_err();
+        let error = write::check(Some(&table), &input, &with(&[(key, value)])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption, "{key}={value}: {error}");
         assert!(error.message().starts_with(key), "{error}");
         let batch = spec().batch(&[row("b", "A", 1, "")]);
@@ -236,6 +236,18 @@ fn a_check_refuses_what_begin_would_and_changes_nothing() {
         assert_eq!(written.unwrap_err().message(), error.message());
     }
     assert_eq!(world.files(), before);
+}
+
+#[rstest]
+#[case("hoodie.datasource.write.operation", "insert", ErrorKind::InvalidOption)]
+#[case("hoodie.datasource.write.partitions.to.delete", "A", ErrorKind::InvalidOption)]
+#[case("hoodie.index.type", "INMEMORY", ErrorKind::UnsupportedFeature)]
+fn a_check_needs_no_table(#[case] key: &str, #[case] value: &str, #[case] kind: ErrorKind) {
+    let input = spec().schema();
+    let request = |options| Ok(WriteRequest { options: Options::parse(options)?, ..request(Operation::Upsert) });
+    let check = |request: Result<WriteRequest>| write::check(None, &input, &request?);
+    check(request(given(&[("hoodie.datasource.write.recordkey.field", "id")]))).unwrap();
+    assert_eq!(check(request(given(&[(key, value)]))).unwrap_err().kind(), kind);
 }
 
 #[test]
@@ -249,14 +261,14 @@ fn partitions_are_deleted_by_the_option_of_a_job() {
     let staging = Staging::open(&table).unwrap();
     let rows = stage(&staging, &table, &[spec().batch(&[row("b", "B", 2, "not asked about")])]).unwrap();
     let input = spec().schema();
-    write::check(&table, &input, &request).unwrap();
+    write::check(Some(&table), &input, &request).unwrap();
     staging.write(&table, &input, &[rows], &request).unwrap();
     let left: Vec<_> = scanned(&table, 8192).unwrap().into_iter().map(|row| (row.id, row.v)).collect();
     assert_eq!(left, [("b".to_owned(), String::new())]);
 
     let pattern = given(&[(OPERATION, "delete_partition"), ("hoodie.datasource.write.partitions.to.delete", "B*")]);
     let request = WriteRequest { options: Options::parse(pattern).unwrap(), ..request };
-    assert_eq!(write::check(&table, &input, &request).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    assert_eq!(write::check(Some(&table), &input, &request).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
 }
 
 #[rstest]

@@ -70,7 +70,13 @@ impl Ground {
 }
 
 /// Refuses what `Action::begin` would refuse now. Nothing is changed.
-pub fn check(table: &Table, input: &Schema, request: &WriteRequest) -> Result<()> {
+///
+/// `table`: `None` if it is still to be made from the request's options.
+pub fn check(table: Option<&Table>, input: &Schema, request: &WriteRequest) -> Result<()> {
+    let Some(table) = table else {
+        request.doomed()?;
+        return request::check(request, &request.options);
+    };
     let options = request.options.clone().with(&table.options);
     request::check(request, &options)?;
     let request = WriteRequest { partitions: request.doomed()?, ..request.clone() };
