@@ -96,7 +96,7 @@ NIGHTLY_TABLES ?= 200
 NIGHTLY_SEED ?= $(shell date +%Y%m%d)
 interop-nightly: $(READY) ## all cases of interop, and as many random tables as NIGHTLY_TABLES says, others every day
 	@export HUDINI_INTEROP=all HUDINI_RANDOM_TABLES=$(NIGHTLY_TABLES) HUDINI_RANDOM_SEED=$(NIGHTLY_SEED); \
-	echo "seed $$HUDINI_RANDOM_SEED"; $(call with_java,$(BIN)/python -m pytest tests/interop)
+	echo "seed $$HUDINI_RANDOM_SEED"; $(call with_java,$(BIN)/python $(PYTEST) tests/interop)
 
 # libFuzzer over every target (or FUZZ_TARGETS) for FUZZ_SECONDS each; rust/fuzz/README.md says what to do with findings.
 # Naming the machine keeps the flags from build scripts, which are not linked with libFuzzer.

@@ -14,13 +14,15 @@
 //! number of entries; then keys go round the rows and false positives grow. Of that state only the rows are stored.
 
 mod modulus;
+mod wide;
 
 use std::f64::consts::LN_2;
 
+use arrow_array::{Array, StringArray};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::hash::{MurmurLanes, hadoop_jenkins, hadoop_murmur2};
+use crate::hash::{hadoop_jenkins, hadoop_murmur2};
 use crate::wire::Reader;
 use crate::{Error, Result};
 
@@ -48,8 +50,6 @@ pub const DEFAULT_MAX_ENTRIES: u32 = 100_000;
 const VERSION: i32 = -1;
 /// A false-positive rate of 10⁻³⁰⁰ asks for a thousand hashes; a larger number is damage that would only burn time.
 const MAX_HASHES: u32 = 4096;
-/// Keys that are hashed at a time.
-const LANES: usize = 8;
 /// Least bytes of a simple filter: one without a version and without bits.
 const ROW_HEADER: usize = 4 + 4;
 
@@ -138,24 +138,6 @@ impl Shape {
         self.positions(key).for_each(|position| position.set(row));
     }
 
-    fn add_all(self, row: &mut [u8], keys: &[&str]) {
-        let bits = Modulus::new(self.bits);
-        let mut lanes = MurmurLanes::<LANES>::new();
-        let (groups, rest) = keys.as_chunks::<LANES>();
-        for group in groups {
-            if self.hash == KeyHash::Murmur && lanes.take(group.map(str::as_bytes)) {
-                let mut hashes = [0; LANES];
-                for _ in 0..self.hashes {
-                    lanes.hash(&mut hashes);
-                    hashes.iter().for_each(|hash| Position::of(*hash, bits).set(row));
-                }
-            } else {
-                group.iter().for_each(|key| self.add(row, key));
-            }
-        }
-        rest.iter().for_each(|key| self.add(row, key));
-    }
-
     fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let offset = reader.offset();
         let version = reader.i32("bloom filter version")?;
@@ -191,7 +173,11 @@ struct Position(usize, u8);
 impl Position {
     #[inline]
     fn of(hash: i32, bits: Modulus) -> Self {
-        let bit = bits.remainder(hash.unsigned_abs());
+        Self::at(bits.remainder(hash.unsigned_abs()))
+    }
+
+    #[inline]
+    fn at(bit: u32) -> Self {
         Self((bit / 8) as usize, 1 << (bit % 8))
     }
 
@@ -221,6 +207,13 @@ struct Growth {
 impl Growth {
     fn is_row_full(&self) -> bool {
         self.row_keys >= self.row_capacity
+    }
+
+    /// Counts keys of the only row that there may be.
+    fn count(&mut self, keys: usize) {
+        let has_room = (self.row_capacity.saturating_sub(self.row_keys)) as usize >= keys;
+        self.turn = if has_room { self.turn } else { Some(0) };
+        self.row_keys = self.row_keys.saturating_add(u32::try_from(keys).unwrap_or(u32::MAX));
     }
 
     fn may_add_row(&self, rows: usize) -> bool {
@@ -274,9 +267,15 @@ impl BloomFilter {
     }
 
     /// Adds keys in their order, faster than one by one.
-    pub fn add_all<'k>(&mut self, keys: impl Iterator<Item = &'k str>) {
+    pub fn add_all(&mut self, keys: &StringArray) {
+        if let (Some(growth), [row]) = (&mut self.growth, self.rows.as_mut_slice())
+            && !growth.may_add_row(1)
+        {
+            growth.count(keys.len() - keys.null_count());
+            return wide::add_all(self.shape, row, keys.iter().flatten());
+        }
         let mut by_row: Vec<Vec<&str>> = Vec::new();
-        for key in keys {
+        for key in keys.iter().flatten() {
             let index = self.row_for_next_key();
             by_row.resize_with(self.rows.len(), Vec::new);
             if let Some(of_row) = by_row.get_mut(index) {
@@ -285,7 +284,7 @@ impl BloomFilter {
         }
         // Row by row: one row stays in a processor's cache, several do not.
         for (row, keys) in self.rows.iter_mut().zip(&by_row) {
-            self.shape.add_all(row, keys);
+            wide::add_all(self.shape, row, keys.iter().copied());
         }
     }
 

@@ -8,11 +8,19 @@ use arrow_array::{Array, GenericByteArray};
 /// `None` if all are null.
 pub fn extremes<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> Option<(&T::Native, &T::Native)> {
     let (least, greatest) = match values.nulls().filter(|nulls| nulls.null_count() > 0) {
-        Some(nulls) => of_each(each(values).zip(nulls.iter()).filter(|(_, is_valid)| *is_valid).map(|(text, _)| text)),
+        Some(nulls) => {
+            rows_of(of_each(each(values).zip(nulls.iter()).filter(|(_, is_valid)| *is_valid).map(|(text, _)| text)))
+        }
         None if is_repeated(values) => Some((0, 0)),
-        None => of_each(each(values)),
+        None => rows_of(of_each(each(values))),
     }?;
     Some((values.value(least), values.value(greatest)))
+}
+
+/// Of some values; `None` if there are none.
+pub fn extremes_of<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<(&'v [u8], &'v [u8])> {
+    let (least, greatest) = of_each(values.enumerate().map(|(row, bytes)| Text::new(row, bytes)))?;
+    Some((least.bytes, greatest.bytes))
 }
 
 /// The bytes of the values and nothing else: an array may be a slice of one.
@@ -24,8 +32,10 @@ pub fn bytes_of_all<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>
 /// Values with their rows.
 fn each<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> impl Iterator<Item = Text<'_>> {
     let (ends, data) = (values.value_offsets(), values.value_data());
-    let texts = ends.iter().zip(ends.iter().skip(1)).enumerate();
-    texts.filter_map(|(row, (start, end))| Some(Text::new(row, data.get(*start as usize..*end as usize)?)))
+    ends.windows(2).enumerate().filter_map(|(row, ends)| {
+        let [start, end] = ends else { return None };
+        Some(Text::new(row, data.get(*start as usize..*end as usize)?))
+    })
 }
 
 /// Whether every row has the same value, as in most meta columns. That is seen in one comparison of the column's bytes
@@ -39,10 +49,14 @@ pub fn is_repeated<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>)
         && each(values).all(|text| text.bytes.len() == length)
 }
 
-/// The rows of the least and the greatest.
-fn of_each<'v>(mut values: impl Iterator<Item = Text<'v>>) -> Option<(usize, usize)> {
+fn rows_of(extremes: Option<(Text<'_>, Text<'_>)>) -> Option<(usize, usize)> {
+    extremes.map(|(least, greatest)| (least.row, greatest.row))
+}
+
+/// The least and the greatest.
+fn of_each<'v>(mut values: impl Iterator<Item = Text<'v>>) -> Option<(Text<'v>, Text<'v>)> {
     let first = values.next()?;
-    let (least, greatest) = values.fold((first, first), |(least, greatest), value| {
+    Some(values.fold((first, first), |(least, greatest), value| {
         // Most columns that are in order ascend.
         if value.order(&greatest) == Ordering::Greater {
             (least, value)
@@ -51,8 +65,7 @@ fn of_each<'v>(mut values: impl Iterator<Item = Text<'v>>) -> Option<(usize, usi
         } else {
             (least, greatest)
         }
-    });
-    Some((least.row, greatest.row))
+    }))
 }
 
 /// A text with its first bytes at hand, which settle most comparisons.
@@ -107,7 +120,10 @@ mod tests {
             let array = StringArray::from(values.clone()).slice(skipped, values.len() - skipped);
             let mut sorted: Vec<&str> = values[skipped..].iter().flatten().map(String::as_str).collect();
             sorted.sort_unstable();
-            prop_assert_eq!(extremes(&array), sorted.first().copied().zip(sorted.last().copied()));
+            let expected = sorted.first().copied().zip(sorted.last().copied());
+            prop_assert_eq!(extremes(&array), expected);
+            let of_bytes = extremes_of(array.iter().flatten().map(str::as_bytes));
+            prop_assert_eq!(of_bytes, expected.map(|(least, greatest)| (least.as_bytes(), greatest.as_bytes())));
         }
     }
 }

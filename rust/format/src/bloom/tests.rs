@@ -205,15 +205,19 @@ proptest! {
 proptest! {
     #[test]
     fn keys_at_a_time_are_keys_one_by_one(
-        keys in prop::collection::vec(prop_oneof!["[a-c]{7}", "[a-cé]{0,12}"], 0..100),
+        keys in prop_oneof![
+            prop::collection::vec(prop_oneof!["[a-c]{7}", "[a-cé]{0,12}"], 0..100),
+            prop::collection::vec("[a-d]{9}", 120..300),
+        ],
         entries in 1_u32..30,
+        rows in 1_u32..4,
         before in 0_usize..20,
     ) {
-        let mut one_by_one = BloomFilter::dynamic(entries, 0.01, 3 * entries).unwrap();
+        let mut one_by_one = BloomFilter::dynamic(entries, 0.01, rows * entries).unwrap();
         (0..before).for_each(|i| one_by_one.add(&format!("k{i}")));
         let mut at_once = one_by_one.clone();
         keys.iter().for_each(|key| one_by_one.add(key));
-        at_once.add_all(keys.iter().map(String::as_str));
+        at_once.add_all(&StringArray::from(keys));
         prop_assert_eq!(at_once, one_by_one);
     }
 }

@@ -25,9 +25,21 @@ const BUCKET_DIGITS: usize = 8;
 
 /// `java.lang.String.hashCode`.
 pub fn java_string_hash(text: &str) -> i32 {
-    let step = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
+    const FACTOR: i32 = 31;
+    const SQUARE: i32 = FACTOR.pow(2);
+    const CUBE: i32 = FACTOR.pow(3);
+    let step = |hash: i32, unit: u16| hash.wrapping_mul(FACTOR).wrapping_add(i32::from(unit));
     // Keys are ASCII nearly always, and then nothing has to be decoded.
-    if text.is_ascii() { text.bytes().map(u16::from).fold(0, step) } else { text.encode_utf16().fold(0, step) }
+    if !text.is_ascii() {
+        return text.encode_utf16().fold(0, step);
+    }
+    // Four steps at a time: each would wait for the one before it.
+    let (fours, rest) = text.as_bytes().as_chunks::<4>();
+    let hash = fours.iter().fold(0_i32, |hash, [a, b, c, d]| {
+        let four = i32::from(*a) * CUBE + i32::from(*b) * SQUARE + i32::from(*c) * FACTOR + i32::from(*d);
+        hash.wrapping_mul(CUBE * FACTOR).wrapping_add(four)
+    });
+    rest.iter().fold(hash, |hash, unit| step(hash, u16::from(*unit)))
 }
 
 /// The bucket of the values of the hash fields, in record-key order. No buckets count as one.
@@ -144,6 +156,14 @@ mod tests {
     #[case("😀x", 54_959_989)]
     fn string_hashes(#[case] text: &str, #[case] expected: i32) {
         assert_eq!(java_string_hash(text), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn string_hashes_take_a_unit_at_a_time(text in "[ -~]{0,40}|[a-zé😀]{0,12}") {
+            let by_units = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(unit.into());
+            prop_assert_eq!(java_string_hash(&text), text.encode_utf16().fold(0, by_units));
+        }
     }
 
     // Answers of BucketIdentifier of Apache Hudi 1.2.0.

@@ -15,6 +15,8 @@ pub(super) trait Kind: 'static {
     type Bound: Clone + Send;
     type Dictionary: Dictionary<Values = Self::Values, Bound = Self::Bound>;
     const PHYSICAL: Physical;
+    /// Whether to compare all values is less work than to find out which of a dictionary's are among them.
+    const IS_QUICKLY_COMPARED: bool = false;
 
     fn values(array: &dyn Array) -> Option<&Self::Values>;
 

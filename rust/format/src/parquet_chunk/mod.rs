@@ -162,8 +162,10 @@ struct Under<B> {
     plain: Vec<u8>,
     /// That all values take when laid down.
     plain_bytes: usize,
-    /// Of values that went into `plain`.
+    /// Of values that were compared as they came.
     extremes: Option<(B, B)>,
+    /// Whether there are others.
+    has_packed: bool,
     odd_values: Option<u64>,
 }
 
@@ -177,6 +179,7 @@ impl<B> Under<B> {
             plain: Vec::new(),
             plain_bytes: 0,
             extremes: None,
+            has_packed: false,
             odd_values: None,
         }
     }
@@ -282,12 +285,12 @@ impl<K: Kind> Chunk<K> {
         if let Some(odd) = K::odd_values(values) {
             *self.page.odd_values.get_or_insert(0) += odd;
         }
-        let Some(dictionary) = self.dictionary.as_mut().filter(|_| !self.is_dictionary_full) else {
-            if let Some(extremes) = K::extremes(values) {
-                merge::<K>(&mut self.page.extremes, extremes);
-            }
-            return K::append_plain(values, &mut self.page.plain);
-        };
+        let dictionary = self.dictionary.as_mut().filter(|_| !self.is_dictionary_full);
+        if let Some(extremes) = (K::IS_QUICKLY_COMPARED || dictionary.is_none()).then(|| K::extremes(values)).flatten()
+        {
+            merge::<K>(&mut self.page.extremes, extremes);
+        }
+        let Some(dictionary) = dictionary else { return K::append_plain(values, &mut self.page.plain) };
         let places = &mut self.page.places;
         if let Some(place) = if is_repeated { dictionary.place_of(values, 0) } else { None } {
             places.resize(places.len() + values.len(), place);
@@ -329,13 +332,15 @@ impl<K: Kind> Chunk<K> {
             raw.append(&mut page.plain);
             return Encoding::PLAIN;
         };
-        let places: Vec<u32> = distinct(&page.places, dictionary.len()).collect();
-        let count = (places.len() == dictionary.len()).then_some(places.len());
-        page.extremes = match self.widest.take().filter(|(known, _)| Some(*known) == count) {
-            Some((_, extremes)) => Some(extremes),
-            None => dictionary.extremes(places.into_iter()),
-        };
-        self.widest = count.zip(page.extremes.clone());
+        if !K::IS_QUICKLY_COMPARED || page.has_packed {
+            let places: Vec<u32> = distinct(&page.places, dictionary.len()).collect();
+            let count = (places.len() == dictionary.len()).then_some(places.len());
+            page.extremes = match self.widest.take().filter(|(known, _)| Some(*known) == count) {
+                Some((_, extremes)) => Some(extremes),
+                None => dictionary.extremes(places.into_iter()),
+            };
+            self.widest = count.zip(page.extremes.clone());
+        }
         let front = raw.len();
         let width = width_of((dictionary.len() as u32).saturating_sub(1));
         raw.push(width);

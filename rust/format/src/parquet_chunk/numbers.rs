@@ -12,7 +12,7 @@ use parquet::basic::Type as Physical;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
 use super::kind::{Dictionary, Kind, Told};
-use super::slots::Slots;
+use super::slots::{Slots, TOGETHER};
 
 /// A number as Parquet stores it.
 pub(super) trait Number: Copy + Debug + Default + Send + 'static {
@@ -23,7 +23,9 @@ pub(super) trait Number: Copy + Debug + Default + Send + 'static {
 
     fn bits(self) -> u64;
     fn append(self, out: &mut Vec<u8>);
-    fn order(&self, other: &Self) -> Ordering;
+    /// A whole number in the order of all, which a processor compares without a branch.
+    fn rank(self) -> i64;
+    fn of_rank(rank: i64) -> Self;
     fn is_odd(self) -> bool {
         false
     }
@@ -44,8 +46,13 @@ macro_rules! whole_number {
                 out.extend_from_slice(&self.to_le_bytes());
             }
 
-            fn order(&self, other: &Self) -> Ordering {
-                self.cmp(other)
+            #[inline(always)]
+            fn rank(self) -> i64 {
+                self.into()
+            }
+
+            fn of_rank(rank: i64) -> Self {
+                rank as $native
             }
 
             fn statistics(values: ValueStatistics<Self>) -> Statistics {
@@ -55,9 +62,9 @@ macro_rules! whole_number {
     };
 }
 
-/// In the total order of IEEE 754, as the footer says.
+/// In the total order of IEEE 754, as the footer says: that of the bits as a whole number, but those below zero descend.
 macro_rules! float {
-    ($native:ty, $physical:ident, $statistics:ident) => {
+    ($native:ty, $bits:ty, $physical:ident, $statistics:ident) => {
         impl Number for $native {
             const PHYSICAL: Physical = Physical::$physical;
             const BYTES: usize = size_of::<$native>();
@@ -71,10 +78,18 @@ macro_rules! float {
                 out.extend_from_slice(&self.to_le_bytes());
             }
 
-            fn order(&self, other: &Self) -> Ordering {
-                self.total_cmp(other)
+            #[inline(always)]
+            fn rank(self) -> i64 {
+                let bits = self.to_bits().cast_signed();
+                (bits ^ ((bits >> (<$bits>::BITS - 1)) & <$bits>::MAX)).into()
             }
 
+            fn of_rank(rank: i64) -> Self {
+                let rank = rank as $bits;
+                Self::from_bits((rank ^ ((rank >> (<$bits>::BITS - 1)) & <$bits>::MAX)).cast_unsigned())
+            }
+
+            #[inline(always)]
             fn is_odd(self) -> bool {
                 self.is_nan()
             }
@@ -88,8 +103,8 @@ macro_rules! float {
 
 whole_number!(i32, INT32, Int32);
 whole_number!(i64, INT64, Int64);
-float!(f32, FLOAT, Float);
-float!(f64, DOUBLE, Double);
+float!(f32, i32, FLOAT, Float);
+float!(f64, i64, DOUBLE, Double);
 
 pub(super) struct Numbers<T>(PhantomData<T>);
 
@@ -98,6 +113,7 @@ impl<T: ArrowPrimitiveType<Native: Number>> Kind for Numbers<T> {
     type Bound = T::Native;
     type Dictionary = NumberDictionary<T>;
     const PHYSICAL: Physical = T::Native::PHYSICAL;
+    const IS_QUICKLY_COMPARED: bool = true;
 
     fn values(array: &dyn Array) -> Option<&Self::Values> {
         array.as_primitive_opt()
@@ -132,7 +148,7 @@ impl<T: ArrowPrimitiveType<Native: Number>> Kind for Numbers<T> {
     }
 
     fn order(a: &T::Native, b: &T::Native) -> Ordering {
-        a.order(b)
+        a.rank().cmp(&b.rank())
     }
 
     fn is_odd(bound: &T::Native) -> bool {
@@ -172,16 +188,20 @@ fn for_each<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, mut take: impl Fn
 
 /// What is not a number counts only where there is nothing else.
 fn extremes<N: Number>(numbers: impl Iterator<Item = N> + Clone) -> Option<(N, N)> {
-    least_and_greatest(numbers.clone().filter(|number| !number.is_odd())).or_else(|| least_and_greatest(numbers))
+    if N::IS_FLOAT && numbers.clone().any(Number::is_odd) {
+        let all = numbers.clone();
+        return ranked(numbers.filter(|number| !number.is_odd())).or_else(|| ranked(all));
+    }
+    ranked(numbers)
 }
 
-fn least_and_greatest<N: Number>(mut numbers: impl Iterator<Item = N>) -> Option<(N, N)> {
-    let first = numbers.next()?;
-    Some(numbers.fold((first, first), |(least, greatest), number| {
-        let least = if number.order(&least) == Ordering::Less { number } else { least };
-        let greatest = if number.order(&greatest) == Ordering::Greater { number } else { greatest };
-        (least, greatest)
-    }))
+fn ranked<N: Number>(mut numbers: impl Iterator<Item = N>) -> Option<(N, N)> {
+    let first = numbers.next()?.rank();
+    let (least, greatest) = numbers.fold((first, first), |(least, greatest), number| {
+        let rank = number.rank();
+        (least.min(rank), greatest.max(rank))
+    });
+    Some((N::of_rank(least), N::of_rank(greatest)))
 }
 
 pub(super) struct NumberDictionary<T: ArrowPrimitiveType> {
@@ -197,15 +217,33 @@ impl<T: ArrowPrimitiveType> Default for NumberDictionary<T> {
 }
 
 impl<T: ArrowPrimitiveType<Native: Number>> NumberDictionary<T> {
-    #[inline]
-    fn place(&mut self, number: T::Native) -> u32 {
-        let bits = number.bits();
+    #[inline(always)]
+    fn hash(&self, number: T::Native) -> u64 {
         let mut hasher = self.hashes.build_hasher();
-        hasher.write_u64(bits);
+        hasher.write_u64(number.bits());
+        hasher.finish()
+    }
+
+    #[inline(always)]
+    fn is_at(&self, place: u32, number: T::Native) -> bool {
+        self.numbers.get(place as usize).is_some_and(|there| there.bits() == number.bits())
+    }
+
+    /// Of at most [`TOGETHER`] numbers.
+    #[inline]
+    fn append_places_of(&mut self, numbers: &[T::Native], out: &mut Vec<u32>) {
+        let likely = self.slots.likely(numbers.iter().map(|number| self.hash(*number)));
+        for (number, (hash, likely)) in numbers.iter().zip(likely.each()) {
+            let found = likely.filter(|place| self.is_at(*place, *number));
+            out.push(found.unwrap_or_else(|| self.place(hash, *number)));
+        }
+    }
+
+    fn place(&mut self, hash: u64, number: T::Native) -> u32 {
         let next = self.numbers.len() as u32;
         let numbers = &self.numbers;
-        let is_there = |place: u32| numbers.get(place as usize).is_some_and(|number| number.bits() == bits);
-        let place = self.slots.place(hasher.finish(), next, is_there);
+        let is_there = |place: u32| numbers.get(place as usize).is_some_and(|there| there.bits() == number.bits());
+        let place = self.slots.place(hash, next, is_there);
         if place == next {
             self.numbers.push(number);
         }
@@ -222,11 +260,16 @@ impl<T: ArrowPrimitiveType<Native: Number>> Dictionary for NumberDictionary<T> {
     type Bound = T::Native;
 
     fn append_places(&mut self, values: &Self::Values, out: &mut Vec<u32>) {
-        for_each(values, |number| out.push(self.place(number)));
+        if values.null_count() == 0 {
+            return values.values().chunks(TOGETHER).for_each(|numbers| self.append_places_of(numbers, out));
+        }
+        let numbers: Vec<_> = values.iter().flatten().collect();
+        numbers.chunks(TOGETHER).for_each(|numbers| self.append_places_of(numbers, out));
     }
 
     fn place_of(&mut self, values: &Self::Values, row: usize) -> Option<u32> {
-        values.values().get(row).map(|number| self.place(*number))
+        let number = *values.values().get(row)?;
+        Some(self.place(self.hash(number), number))
     }
 
     fn len(&self) -> usize {

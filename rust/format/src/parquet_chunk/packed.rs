@@ -59,8 +59,16 @@ impl<K: Kind> Chunk<K> {
             self.page.append_levels(numbers);
         }
         self.page.rows += numbers.len();
+        self.page.has_packed = true;
         let dictionary = self.dictionary.as_mut()?;
         let (known, page) = (&mut self.known.places, &mut self.page);
+        if let ([known], 0) = (known.as_mut_slice(), numbers.null_count()) {
+            // All rows have the one value that there is.
+            *known = dictionary.place_of(values, 0)?;
+            page.places.resize(page.places.len() + numbers.len(), *known);
+            page.plain_bytes += K::bytes_at(values, 0) * numbers.len();
+            return Some(());
+        }
         let mut take = |number: i32| -> Option<()> {
             let row = usize::try_from(number).ok()?;
             let place = known.get_mut(row)?;

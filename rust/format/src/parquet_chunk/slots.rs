@@ -2,6 +2,16 @@
 
 /// Says of no place.
 const FREE: u32 = u32::MAX;
+
+/// Values that are looked up together. All their slots are read before one of them matters: a processor waits for memory once
+/// then, not once a value.
+pub(super) const TOGETHER: usize = 64;
+
+/// Of values that are looked up together.
+pub(super) struct Likely {
+    hashes: [u64; TOGETHER],
+    places: [u32; TOGETHER],
+}
 const FIRST_SLOTS: usize = 1 << 8;
 
 #[derive(Clone, Copy)]
@@ -20,6 +30,20 @@ pub(super) struct Slots {
 impl Slots {
     pub(super) fn new() -> Self {
         Self { slots: vec![Slot { tag: 0, place: FREE }; FIRST_SLOTS], taken: 0 }
+    }
+
+    /// The places that some values seem to have, as long as no slot but theirs was looked at.
+    #[inline(always)]
+    pub(super) fn likely(&self, of_values: impl Iterator<Item = u64>) -> Likely {
+        let mut likely = Likely { hashes: [0; TOGETHER], places: [FREE; TOGETHER] };
+        likely.hashes.iter_mut().zip(of_values).for_each(|(place, hash)| *place = hash);
+        let mask = self.slots.len() - 1;
+        for (place, hash) in likely.places.iter_mut().zip(&likely.hashes) {
+            let tag = (hash >> 32) as u32;
+            let slot = self.slots.get(tag as usize & mask);
+            *place = slot.filter(|slot| slot.tag == tag).map_or(FREE, |slot| slot.place);
+        }
+        likely
     }
 
     /// The place of a value, which is `next` if it has none yet.
@@ -63,6 +87,14 @@ impl Slots {
     }
 }
 
+impl Likely {
+    /// Of each value its hash, and its place if it seems to have one.
+    #[inline(always)]
+    pub(super) fn each(&self) -> impl Iterator<Item = (u64, Option<u32>)> {
+        self.hashes.iter().zip(&self.places).map(|(hash, place)| (*hash, (*place != FREE).then_some(*place)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +114,18 @@ mod tests {
             }
             assert_eq!(places.len(), 2000);
         }
+    }
+    #[test]
+    fn a_value_in_its_own_slot_is_found_at_the_first_look() {
+        let mut slots = Slots::new();
+        let hash = |value: u32| u64::from(value) << 32;
+        let seen = |slots: &Slots| -> Vec<Option<u32>> {
+            slots.likely((0..3).chain([9]).map(hash)).each().take(4).map(|(_, place)| place).collect()
+        };
+        assert_eq!(seen(&slots), [None; 4]);
+        (0..3).for_each(|value| assert_eq!(slots.place(hash(value), value, |_| false), value));
+        assert_eq!(seen(&slots), [Some(0), Some(1), Some(2), None]);
+        (10..300).for_each(|value| assert_eq!(slots.place(hash(value), value, |_| false), value));
+        assert_eq!(seen(&slots), [Some(0), Some(1), Some(2), None]);
     }
 }

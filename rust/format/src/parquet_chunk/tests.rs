@@ -245,7 +245,7 @@ fn packed_numbers_without_a_value_are_refused() {
 
 prop_compose! {
     fn texts()(
-        distinct in 1_usize..400,
+        distinct in prop_oneof![1_usize..3, 1_usize..400],
         rows in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), 0..700),
         long in 0_usize..3,
         nulls in 0_u8..3,

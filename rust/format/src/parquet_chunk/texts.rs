@@ -13,9 +13,9 @@ use parquet::data_type::ByteArray;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
 use super::kind::{Dictionary, Kind, Told};
-use super::slots::Slots;
+use super::slots::{Slots, TOGETHER};
 use super::{TextExtremes, bounds};
-use crate::extremes::{bytes_of_all, extremes, is_repeated};
+use crate::extremes::{bytes_of_all, extremes, extremes_of, is_repeated};
 
 /// Of the length that stands before each.
 const LENGTH: usize = 4;
@@ -170,14 +170,15 @@ fn is_part<T: Type>(values: &GenericByteArray<T>, of: &GenericByteArray<T>) -> b
         && values.value_offsets().as_ptr() == of.value_offsets().as_ptr()
 }
 
-#[inline]
-fn for_each<T: Type>(values: &GenericByteArray<T>, mut take: impl FnMut(&[u8])) {
+#[inline(always)]
+fn for_each<'v, T: Type>(values: &'v GenericByteArray<T>, mut take: impl FnMut(&'v [u8])) {
     if let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) {
         nulls.valid_indices().for_each(|row| take(bytes_of::<T>(values.value(row))));
         return;
     }
     let data = values.value_data();
-    for (start, end) in values.value_offsets().iter().zip(values.value_offsets().iter().skip(1)) {
+    for ends in values.value_offsets().windows(2) {
+        let [start, end] = ends else { continue };
         take(data.get(*start as usize..*end as usize).unwrap_or_default());
     }
 }
@@ -205,13 +206,27 @@ impl<T> Default for TextDictionary<T> {
 }
 
 impl<T: Type> TextDictionary<T> {
-    #[inline]
-    fn place(&mut self, value: &[u8]) -> u32 {
+    #[inline(always)]
+    fn hash(&self, value: &[u8]) -> u64 {
         let mut hasher = self.hashes.build_hasher();
         hasher.write(value);
+        hasher.finish()
+    }
+
+    /// Of at most [`TOGETHER`] values.
+    #[inline]
+    fn append_places_of(&mut self, values: &[&[u8]], out: &mut Vec<u32>) {
+        let likely = self.slots.likely(values.iter().map(|value| self.hash(value)));
+        for (value, (hash, likely)) in values.iter().zip(likely.each()) {
+            let found = likely.filter(|place| are_same(self.value(*place), value));
+            out.push(found.unwrap_or_else(|| self.place(hash, value)));
+        }
+    }
+
+    fn place(&mut self, hash: u64, value: &[u8]) -> u32 {
         let next = self.len() as u32;
         let (plain, starts) = (&self.plain, &self.starts);
-        let place = self.slots.place(hasher.finish(), next, |place| are_same(at(plain, starts, place), value));
+        let place = self.slots.place(hash, next, |place| are_same(at(plain, starts, place), value));
         if place == next {
             append(value, &mut self.plain);
             self.starts.push(self.plain.len() as u32);
@@ -219,13 +234,14 @@ impl<T: Type> TextDictionary<T> {
         place
     }
 
+    #[inline(always)]
     fn value(&self, place: u32) -> &[u8] {
         at(&self.plain, &self.starts, place)
     }
 }
 
 /// Most texts are short: a call of `memcmp`, or a loop, takes longer than to compare their first and their last bytes.
-#[inline]
+#[inline(always)]
 fn are_same(a: &[u8], b: &[u8]) -> bool {
     match a.len() {
         length if length != b.len() => false,
@@ -237,15 +253,15 @@ fn are_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn ends<const LENGTH: usize>(text: &[u8]) -> Option<(&[u8; LENGTH], &[u8; LENGTH])> {
     text.first_chunk().zip(text.last_chunk())
 }
 
-#[inline]
+#[inline(always)]
 fn at<'p>(plain: &'p [u8], starts: &[u32], place: u32) -> &'p [u8] {
-    let bounds = starts.get(place as usize).zip(starts.get(place as usize + 1));
-    bounds.and_then(|(start, end)| plain.get(*start as usize + LENGTH..*end as usize)).unwrap_or_default()
+    let Some([start, end]) = starts.get(place as usize..).and_then(<[u32]>::first_chunk) else { return &[] };
+    plain.get(*start as usize + LENGTH..*end as usize).unwrap_or_default()
 }
 
 impl<T: Type> Dictionary for TextDictionary<T> {
@@ -253,11 +269,23 @@ impl<T: Type> Dictionary for TextDictionary<T> {
     type Bound = Vec<u8>;
 
     fn append_places(&mut self, values: &Self::Values, out: &mut Vec<u32>) {
-        for_each(values, |value| out.push(self.place(value)));
+        let mut waiting: [&[u8]; TOGETHER] = [&[]; TOGETHER];
+        let mut count = 0;
+        for_each(values, |value| {
+            if let Some(place) = waiting.get_mut(count) {
+                (*place, count) = (value, count + 1);
+            }
+            if count == TOGETHER {
+                self.append_places_of(&waiting, out);
+                count = 0;
+            }
+        });
+        self.append_places_of(waiting.get(..count).unwrap_or_default(), out);
     }
 
     fn place_of(&mut self, values: &Self::Values, row: usize) -> Option<u32> {
-        (row < values.len()).then(|| self.place(bytes_of::<T>(values.value(row))))
+        let value = (row < values.len()).then(|| bytes_of::<T>(values.value(row)))?;
+        Some(self.place(self.hash(value), value))
     }
 
     fn len(&self) -> usize {
@@ -277,10 +305,7 @@ impl<T: Type> Dictionary for TextDictionary<T> {
     }
 
     fn extremes(&self, places: impl Iterator<Item = u32>) -> Option<(Vec<u8>, Vec<u8>)> {
-        let mut values = places.map(|place| self.value(place));
-        let first = values.next()?;
-        let (least, greatest) =
-            values.fold((first, first), |(least, greatest), value| (least.min(value), greatest.max(value)));
+        let (least, greatest) = extremes_of(places.map(|place| self.value(place)))?;
         Some((least.to_vec(), greatest.to_vec()))
     }
 }

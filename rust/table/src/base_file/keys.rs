@@ -56,7 +56,7 @@ impl KeySummary {
         let known = usize::try_from(self.known.saturating_sub(self.rows)).unwrap_or(usize::MAX).min(keys.len());
         self.rows += keys.len() as u64;
         let keys = keys.slice(known, keys.len() - known);
-        self.bloom.add_all(keys.iter().flatten());
+        self.bloom.add_all(&keys);
         // In a text of ASCII units are bytes: the file's writer tells of those.
         if !bytes_of_all(&keys).is_ascii() {
             keys.iter().flatten().for_each(|key| self.widen(key));

@@ -11,6 +11,7 @@ use super::located::Located;
 use super::once;
 use super::place::PlacedTask;
 use super::request::{CommitResult, WriteRequest};
+use super::shares;
 use super::task::{FILE_BATCH_ROWS, Status};
 use crate::context::pool::run_all;
 use crate::merge::Memory;
@@ -110,7 +111,7 @@ fn run(table: &Table, action: &mut Action, rows: &Kept) -> Result<Vec<Status>> {
     run_all(table.context.threads, tasks, |_, placed: PlacedTask| {
         let key = (placed.partition, placed.slot);
         let rows = groups.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).unwrap_or_default();
-        let rows = rows.into_iter().flat_map(|share| share.batches(FILE_BATCH_ROWS));
+        let rows = shares::batches(rows, FILE_BATCH_ROWS);
         placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, rows)
     })
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::{Array, RecordBatch, StringArray};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use hudini_format::empty::are_same;
 
 use super::action::Action;
@@ -251,7 +253,7 @@ fn parts(locator: &Locator, batch: usize, names: &Names, homes: &Homes<'_>) -> R
 }
 
 /// By partition and slot.
-type RowsByGroup<'n> = BTreeMap<&'n str, BTreeMap<i32, Vec<u32>>>;
+type RowsByGroup<'n> = BTreeMap<&'n str, HashMap<i32, Vec<u32>, FixedState>>;
 
 fn by_group<'n>(locator: &Locator, names: &'n Names, homes: &Homes<'_>) -> Result<RowsByGroup<'n>> {
     let has_buckets = locator.index().buckets().is_some();

@@ -42,7 +42,7 @@ pub use record_lookup::{FILE_COLUMN, GROUP_COLUMN, RecordLookup, SCATTERED_COLUM
 pub use recorded::RecordedGroup;
 pub use request::{CommitResult, SchemaMode, WriteRequest};
 pub use scattered::Choice;
-pub use shares::{Groups, Share};
+pub use shares::{Groups, Share, batches};
 pub(crate) use staged::sweep;
 pub use staged::{Staged, Staging};
 pub(crate) use task::FILE_BATCH_ROWS;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{Schema, SchemaRef};
 use hudini_format::action::{NO_PREVIOUS_COMMIT, RuntimeStats, WriteStat};
 use hudini_format::instant::{InstantFile, State};
@@ -10,7 +10,6 @@ use hudini_format::parquet_file::schema_of;
 use hudini_format::properties::{PartitionMetadata, java_date};
 use hudini_format::schema::meta;
 
-use super::rows::SameText;
 use crate::base_file::{BaseFileWriter, KeySummary, WriteOptions, WrittenFile};
 use crate::concurrency::{self, MarkerKind};
 use crate::context::Context;
@@ -49,9 +48,9 @@ impl Output<'_> {
         let path = in_partition(self.partition, name);
         let mut writer = BaseFileWriter::new(self.storage, &path, schema, self.table, self.options, keys)?;
         let mut ranges = Ranges::beside_file(schema, self.indexed)?;
-        let mut names = SameText::new(name);
+        let mut names = NameColumn::new(name);
         for rows in rows {
-            let rows = named(&rows?, schema, &mut names)?;
+            let rows = names.beside(&rows?, schema)?;
             ranges.add(&rows)?;
             writer.write(&rows)?;
         }
@@ -150,12 +149,31 @@ pub(crate) fn unnamed(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
 }
 
-fn named(rows: &RecordBatch, schema: &SchemaRef, names: &mut SameText) -> Result<RecordBatch> {
-    let mut columns = rows.columns().to_vec();
-    if let Some((at, _)) = schema.column_with_name(meta::FILE_NAME) {
-        columns.insert(at.min(columns.len()), names.rows(rows.num_rows()));
+/// The column with the name of the file, packed: names are long, and there is one.
+struct NameColumn {
+    name: ArrayRef,
+    numbers: Int32Array,
+}
+
+impl NameColumn {
+    fn new(name: &str) -> Self {
+        Self { name: Arc::new(StringArray::from(vec![name])), numbers: Int32Array::new_null(0) }
     }
-    Ok(RecordBatch::try_new(schema_of(schema, &columns), columns)?)
+
+    fn rows(&mut self, count: usize) -> Result<ArrayRef> {
+        if self.numbers.len() < count {
+            self.numbers = Int32Array::from(vec![0; count]);
+        }
+        Ok(Arc::new(DictionaryArray::try_new(self.numbers.slice(0, count), Arc::clone(&self.name))?))
+    }
+
+    fn beside(&mut self, rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+        let mut columns = rows.columns().to_vec();
+        if let Some((at, _)) = schema.column_with_name(meta::FILE_NAME) {
+            columns.insert(at.min(columns.len()), self.rows(rows.num_rows())?);
+        }
+        Ok(RecordBatch::try_new(schema_of(schema, &columns), columns)?)
+    }
 }
 
 pub(crate) fn count(n: u64) -> Option<i64> {

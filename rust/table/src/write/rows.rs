@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use hudini_format::empty::are_same;
 use hudini_format::key::KeyConfig;
@@ -151,17 +151,17 @@ impl Intake<'_> {
 
 /// A text that many rows have. The column is made once, and batches get parts of it.
 #[derive(Debug)]
-pub(super) struct SameText {
+struct SameText {
     text: String,
     made: StringArray,
 }
 
 impl SameText {
-    pub(super) fn new(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         Self { text: text.to_owned(), made: StringArray::new_null(0) }
     }
 
-    pub(super) fn rows(&mut self, count: usize) -> ArrayRef {
+    fn rows(&mut self, count: usize) -> ArrayRef {
         if self.made.len() < count {
             self.made = StringArray::new_repeated(&self.text, count);
         }
@@ -250,21 +250,41 @@ pub(super) fn with_sequence_numbers(
 ) -> Result<ArrayRef> {
     let column = rows.column_by_name(meta::COMMIT_SEQNO).and_then(|c| c.as_string_opt::<i32>());
     let old = column.ok_or_else(|| Error::internal("rows without sequence numbers"))?;
-    // All begin alike; written one behind the other, they need no room of their own.
-    let mut number = format!("{instant}_{task}_");
-    let prefix = number.len();
-    let mut digits = itoa::Buffer::new();
-    let mut numbers = StringBuilder::with_capacity(old.len(), old.len() * (prefix + DIGITS));
-    for (row, (n, old)) in (first..).zip(old.iter()).enumerate() {
-        if changed(row) {
-            number.truncate(prefix);
-            number.push_str(digits.format(n));
-            numbers.append_value(&number);
-        } else {
-            numbers.append_option(old);
-        }
+    let mut number = SequenceNumber::new(instant, task, first);
+    let mut texts: Vec<u8> = Vec::with_capacity(old.len() * (number.prefix + DIGITS));
+    let mut ends = Vec::with_capacity(old.len() + 1);
+    ends.push(0);
+    for row in 0..old.len() {
+        texts.extend_from_slice(if changed(row) { &number.text } else { old.value(row).as_bytes() });
+        ends.push(i32::try_from(texts.len()).map_err(|_| Error::unsupported("so many rows in one batch"))?);
+        number.count();
     }
-    Ok(Arc::new(numbers.finish()))
+    let nulls = old.nulls().map(|nulls| (0..old.len()).map(|row| changed(row) || nulls.is_valid(row)).collect());
+    Ok(Arc::new(StringArray::try_new(OffsetBuffer::new(ends.into()), texts.into(), nulls)?))
+}
+
+/// A sequence number that counts on in its own digits: to write each anew would take longer.
+struct SequenceNumber {
+    text: Vec<u8>,
+    prefix: usize,
+}
+
+impl SequenceNumber {
+    fn new(instant: &str, task: u32, first: u64) -> Self {
+        let prefix = format!("{instant}_{task}_");
+        Self { text: format!("{prefix}{first}").into_bytes(), prefix: prefix.len() }
+    }
+
+    fn count(&mut self) {
+        for digit in self.text.iter_mut().skip(self.prefix).rev() {
+            if *digit < b'9' {
+                *digit += 1;
+                return;
+            }
+            *digit = b'0';
+        }
+        self.text.insert(self.prefix, b'1');
+    }
 }
 
 /// The rows with one column exchanged.
@@ -274,4 +294,26 @@ pub(super) fn with_column(rows: &RecordBatch, name: &str, column: ArrayRef) -> R
     let columns = rows.columns().iter().enumerate();
     let columns = columns.map(|(i, old)| if i == at { Arc::clone(&column) } else { Arc::clone(old) }).collect();
     Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::from_the_first(0)]
+    #[case::where_digits_grow(95)]
+    #[case::by_several(1_999_998)]
+    #[case::nines(99_999_999_998)]
+    fn sequence_numbers_count_the_rows_and_unchanged_ones_keep_theirs(#[case] first: u64) {
+        let old = StringArray::from(vec![Some("old"), None, Some("older"), None, Some(""), Some("x")]);
+        let old =
+            RecordBatch::try_from_iter_with_nullable([(meta::COMMIT_SEQNO, Arc::new(old) as ArrayRef, true)]).unwrap();
+        let numbers = with_sequence_numbers(&old, |row| row != 2 && row != 3, "i", 7, first).unwrap();
+        let number = |n: u64| Some(format!("i_7_{}", first + n));
+        let expected = [number(0), number(1), Some("older".to_owned()), None, number(4), number(5)];
+        assert_eq!(numbers.as_string::<i32>(), &StringArray::from_iter(expected));
+    }
 }

@@ -2,11 +2,14 @@
 //! there once more, by file group, so that each group finds its own together.
 
 use std::collections::BTreeMap;
+use std::iter::Peekable;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::UInt32Type;
 use arrow_array::{PrimitiveArray, RecordBatch};
 use arrow_select::concat::concat_batches;
+use arrow_select::interleave::interleave_record_batch;
 use arrow_select::take::take_record_batch;
 
 use super::kept::{Kept, Shelf, Shelved, bytes_of};
@@ -33,26 +36,92 @@ enum Source {
 type Rows = Option<Vec<u32>>;
 
 impl Share {
-    /// Batches of at most so many rows.
-    pub fn batches(self, at_once: usize) -> impl Iterator<Item = Result<RecordBatch>> {
-        let found = match self.0 {
-            Source::Memory(batch, rows) => Ok((batch, rows)),
-            Source::Disk(shelved) => shelved.rows().map(|batch| (batch, None)),
+    fn is_on_disk(&self) -> bool {
+        matches!(self.0, Source::Disk(_))
+    }
+
+    fn opened(self) -> Result<Part> {
+        let (batch, rows) = match self.0 {
+            Source::Memory(batch, rows) => (batch, rows),
+            Source::Disk(shelved) => (shelved.rows()?, None),
         };
-        let (found, error) = found.map_or_else(|e| (None, Some(Err(e))), |found| (Some(found), None));
-        found.into_iter().flat_map(move |(batch, rows)| parts(batch, rows, at_once)).chain(error)
+        let count = rows.as_ref().map_or(batch.num_rows(), Vec::len);
+        Ok(Part { batch, rows: rows.map(Arc::new), left: 0..count })
     }
 }
 
-fn parts(batch: RecordBatch, rows: Rows, at_once: usize) -> impl Iterator<Item = Result<RecordBatch>> {
-    let total = rows.as_ref().map_or(batch.num_rows(), Vec::len);
-    (0..total).step_by(at_once.max(1)).map(move |start| {
-        let count = at_once.min(total - start);
-        match &rows {
-            None => Ok(batch.slice(start, count)),
-            Some(rows) => taken(&batch, rows.get(start..start + count).unwrap_or_default()),
+/// The rows of a group, so many at a time, in the order in which they came. Those in memory are copied once, from where they
+/// are to where they stand together; those on disk are there by one share at a time.
+pub fn batches(shares: Vec<Share>, at_once: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+    let mut pieces = Pieces { shares: shares.into_iter().peekable(), open: None, at_once: at_once.max(1) };
+    std::iter::from_fn(move || pieces.next().transpose())
+}
+
+struct Pieces {
+    shares: Peekable<std::vec::IntoIter<Share>>,
+    open: Option<Part>,
+    at_once: usize,
+}
+
+impl Pieces {
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let (mut parts, mut room) = (Vec::new(), self.at_once);
+        while room > 0
+            && let Some(mut open) = self.opened(parts.is_empty())?
+        {
+            let part = open.split(room);
+            room -= part.left.len();
+            parts.extend((!part.left.is_empty()).then_some(part));
+            self.open = (!open.left.is_empty()).then_some(open);
         }
-    })
+        together(&parts)
+    }
+
+    /// The share that is gone through. One on disk is only opened if it may be.
+    fn opened(&mut self, may_read: bool) -> Result<Option<Part>> {
+        if let Some(open) = self.open.take() {
+            return Ok(Some(open));
+        }
+        self.shares.next_if(|share| may_read || !share.is_on_disk()).map(Share::opened).transpose()
+    }
+}
+
+/// Some of the rows that a share has.
+struct Part {
+    batch: RecordBatch,
+    rows: Option<Arc<Vec<u32>>>,
+    /// Places among them.
+    left: Range<usize>,
+}
+
+impl Part {
+    /// Takes the first rows away, at most so many.
+    fn split(&mut self, most: usize) -> Self {
+        let end = self.left.end.min(self.left.start + most);
+        let first = Self { batch: self.batch.clone(), rows: self.rows.clone(), left: self.left.start..end };
+        self.left.start = end;
+        first
+    }
+
+    fn rows(&self) -> Option<&[u32]> {
+        self.rows.as_ref().map(|rows| rows.get(self.left.clone()).unwrap_or_default())
+    }
+}
+
+fn together(parts: &[Part]) -> Result<Option<RecordBatch>> {
+    if let [part] = parts {
+        let Some(rows) = part.rows() else { return Ok(Some(part.batch.slice(part.left.start, part.left.len()))) };
+        return taken(&part.batch, rows).map(Some);
+    }
+    let mut places = Vec::with_capacity(parts.iter().map(|part| part.left.len()).sum());
+    for (number, part) in parts.iter().enumerate() {
+        match part.rows() {
+            Some(rows) => places.extend(rows.iter().map(|row| (number, *row as usize))),
+            None => places.extend(part.left.clone().map(|row| (number, row))),
+        }
+    }
+    let batches: Vec<_> = parts.iter().map(|part| &part.batch).collect();
+    Ok(if batches.is_empty() { None } else { Some(interleave_record_batch(&batches, &places)?) })
 }
 
 fn taken(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
@@ -152,5 +221,48 @@ impl Mover {
             groups.entry(place).or_default().extend(shares);
         }
         groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, Int64Array};
+    use rstest::rstest;
+
+    use super::super::kept::Kept;
+    use super::*;
+
+    fn batch(numbers: Range<i64>) -> RecordBatch {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        RecordBatch::try_from_iter([("n", column)]).unwrap()
+    }
+
+    fn here(numbers: Range<i64>, rows: Option<Vec<u32>>) -> Share {
+        Share(Source::Memory(batch(numbers), rows))
+    }
+
+    fn there(numbers: Range<i64>) -> Share {
+        let shelf = Kept::in_memory(Vec::new()).unwrap().new_shelf();
+        Share(Source::Disk(Shelved::new(&shelf, &batch(numbers)).unwrap()))
+    }
+
+    #[rstest]
+    #[case::nothing(vec![], vec![])]
+    #[case::no_rows(vec![here(0..3, Some(vec![])), here(0..0, None)], vec![])]
+    #[case::picked(vec![here(0..9, Some(vec![1, 2, 4, 6, 7]))], vec![vec![1, 2, 4, 6], vec![7]])]
+    #[case::several(
+        vec![here(0..9, Some(vec![1, 2])), here(10..13, None), here(20..29, Some(vec![0, 8]))],
+        vec![vec![1, 2, 10, 11], vec![12, 20, 28]]
+    )]
+    #[case::on_disk(
+        vec![here(0..3, None), there(10..15), there(20..22), here(30..31, None), there(40..41)],
+        vec![vec![0, 1, 2], vec![10, 11, 12, 13], vec![14], vec![20, 21, 30], vec![40]]
+    )]
+    fn rows_come_so_many_at_a_time(#[case] shares: Vec<Share>, #[case] expected: Vec<Vec<i64>>) {
+        let numbers = |batch: RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+        let found: Vec<_> = batches(shares, 4).map(|batch| numbers(batch.unwrap())).collect();
+        assert_eq!(found, expected);
     }
 }

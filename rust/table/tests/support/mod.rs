@@ -518,7 +518,7 @@ impl Stages {
     pub fn attempt(&self, attempt: u32) -> Result<Vec<Status>> {
         let run = |placed: &PlacedTask| {
             let rows = self.groups[&(placed.partition.clone(), placed.slot)].clone();
-            let rows = rows.into_iter().flat_map(|share| share.batches(1000));
+            let rows = write::batches(rows, 1000);
             placed.task.run_on(&self.table.storage, &self.table.context, attempt, rows)
         };
         self.tasks.iter().map(run).collect()
