@@ -15,14 +15,14 @@ pub(super) fn add_all<'k>(shape: Shape, row: &mut [u8], keys: impl Iterator<Item
     let mut by_length: Vec<Vec<&'k [u8]>> = Vec::new();
     let mut lanes = MurmurLanes::new();
     for key in keys {
-        if key.len() > MOST_BYTES || shape.hash != KeyHash::Murmur {
-            shape.add(row, key);
-            continue;
-        }
-        if by_length.len() <= key.len() {
+        let is_wide = shape.hash == KeyHash::Murmur && key.len() <= MOST_BYTES;
+        if is_wide && by_length.len() <= key.len() {
             by_length.resize_with(key.len() + 1, Vec::new);
         }
-        let Some(waiting) = by_length.get_mut(key.len()) else { continue };
+        let Some(waiting) = by_length.get_mut(key.len()).filter(|_| is_wide) else {
+            shape.add(row, key);
+            continue;
+        };
         waiting.push(key.as_bytes());
         if waiting.len() == LANES {
             add_group(shape, row, waiting, &mut lanes);

@@ -2,6 +2,7 @@
 
 /// Says of no place.
 const FREE: u32 = u32::MAX;
+const FIRST_SLOTS: usize = 1 << 8;
 
 /// Values that are looked up together. All their slots are read before one of them matters: a processor waits for memory once
 /// then, not once a value.
@@ -12,7 +13,6 @@ pub(super) struct Likely {
     hashes: [u64; TOGETHER],
     places: [u32; TOGETHER],
 }
-const FIRST_SLOTS: usize = 1 << 8;
 
 #[derive(Clone, Copy)]
 struct Slot {
