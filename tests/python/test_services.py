@@ -88,6 +88,19 @@ def test_writes_keep_the_table_small(tmp_path: Path) -> None:
     assert table.services.due(options=SMALL) == []
 
 
+def test_history_goes_on_where_it_was_archived(tmp_path: Path) -> None:
+    table, commits = made(tmp_path / "t", SMALL, 20)
+    told = [row for row in table.history() if row["action"] == "commit"]
+    assert [row["instant"] for row in told] == [commit.instant for commit in reversed(commits)]
+    assert [row["completed"] for row in told] == [commit.completed for commit in reversed(commits)]
+    assert {row["operation"] for row in told} == {"upsert"}
+    assert sum(row["inserted"] + row["updated"] for row in told) == sum(
+        commit.inserted + commit.updated for commit in commits
+    )
+    for limit in (1, 8, 19):
+        assert list(table.history(limit)) == list(table.history())[:limit]
+
+
 def test_what_is_due_says_why(tmp_path: Path) -> None:
     table, _ = made(tmp_path / "t", BY_HAND, 8)
     assert table.services.due() == []

@@ -17,26 +17,10 @@ pub fn with_buffer<T: ByteArrayType>(texts: &GenericByteArray<T>) -> Result<Gene
     Ok(GenericByteArray::try_new(texts.offsets().clone(), Buffer::from(SOME_BYTES), texts.nulls().cloned())?)
 }
 
-/// Whether two texts are the same, which no compare is needed for where they are empty, for the reason above.
-#[inline]
-pub fn are_same(a: &str, b: &str) -> bool {
-    a.len() == b.len() && (a.is_empty() || a == b)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use arrow_array::StringArray;
-    use rstest::rstest;
-
-    #[rstest]
-    #[case("", "", true)]
-    #[case("a", "", false)]
-    #[case("a", "a", true)]
-    #[case("a", "b", false)]
-    fn sameness(#[case] a: &str, #[case] b: &str, #[case] expected: bool) {
-        assert_eq!(are_same(a, b), expected);
-    }
 
     #[test]
     fn texts_stay_what_they_are() {

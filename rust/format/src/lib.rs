@@ -23,6 +23,7 @@ pub mod parquet_file;
 pub mod positions;
 pub mod properties;
 pub mod schema;
+pub mod short;
 mod wire;
 
 pub use error::{Error, ErrorKind, Result};

@@ -134,10 +134,13 @@ impl Table {
         }
     }
 
-    /// Completed actions, newest first.
+    /// Completed actions, newest first, back to the first one that the table knows of.
     pub fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
-        let timeline = self.timeline()?;
-        let newest_first = timeline.completed().rev().take(limit.unwrap_or(usize::MAX));
+        let (config, limit) = (self.config()?, limit.unwrap_or(usize::MAX));
+        let active = Timeline::load(self.storage.as_ref(), &config)?;
+        let is_enough = active.completed().count() >= limit;
+        let timeline = if is_enough { active } else { active.with_history(self.storage.as_ref(), &config)? };
+        let newest_first = timeline.completed().rev().take(limit);
         newest_first.map(|instant| self.history_entry(&timeline, instant)).collect()
     }
 

@@ -13,6 +13,9 @@ mod digest;
 mod murmur;
 mod partition_buckets;
 
+use arrow_array::StringArray;
+
+use crate::extremes::bytes_of_all;
 use crate::key::key_parts;
 
 pub use consistent::{FIRST_RING_INSTANT, Node, NodeTag, RING_COMMIT_SUFFIX, RING_FOLDER, RING_SUFFIX, Ring, RingFile};
@@ -54,6 +57,17 @@ pub fn bucket_of_key(record_key: &str, hash_fields: &[impl AsRef<str>], buckets:
         Some(values) => bucket_of_hash(values.fold(LIST_HASH_SEED, list_hash), buckets),
         None => bucket_of(&[Some(record_key)], buckets),
     }
+}
+
+/// The bucket of each key, none of which may be null.
+pub fn buckets_of_keys(keys: &StringArray, hash_fields: &[impl AsRef<str>], buckets: u32) -> Vec<u32> {
+    // Where there is no colon there are no components, and nothing has to be looked for key by key.
+    let may_have_parts = bytes_of_all(keys).contains(&b':');
+    let of = |key| match may_have_parts {
+        true => bucket_of_key(key, hash_fields, buckets),
+        false => bucket_of(&[Some(key)], buckets),
+    };
+    keys.iter().flatten().map(of).collect()
 }
 
 /// The components of a composite key that are hashed; `None` if there are none, and the key is hashed whole.

@@ -30,13 +30,13 @@ impl Codec {
         })
     }
 
-    pub(super) fn compressed(&mut self, raw: Vec<u8>) -> Result<Vec<u8>> {
+    pub(super) fn compressed(&mut self, raw: &[u8]) -> Result<Vec<u8>> {
         match self {
-            Self::Uncompressed => Ok(raw),
-            Self::Snappy(encoder) => encoder.compress_vec(&raw).map_err(|e| ParquetError::External(Box::new(e))),
-            Self::Gzip => gzip::compressed(&raw).ok_or_else(|| io::Error::other("libdeflate wrote nothing").into()),
-            Self::Zstd(compressor) => Ok(compressor.compress(&raw)?),
-            Self::Lz4 => Ok(lz4_flex::block::compress(&raw)),
+            Self::Uncompressed => Ok(raw.to_vec()),
+            Self::Snappy(encoder) => encoder.compress_vec(raw).map_err(|e| ParquetError::External(Box::new(e))),
+            Self::Gzip => gzip::compressed(raw).ok_or_else(|| io::Error::other("libdeflate wrote nothing").into()),
+            Self::Zstd(compressor) => Ok(compressor.compress(raw)?),
+            Self::Lz4 => Ok(lz4_flex::block::compress(raw)),
         }
     }
 }

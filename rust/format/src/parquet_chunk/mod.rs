@@ -28,6 +28,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod under;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -44,12 +45,13 @@ use parquet::file::properties::{EnabledStatistics, WriterPropertiesPtr, WriterVe
 use parquet::schema::types::ColumnDescPtr;
 
 use self::codec::Codec;
-use self::hybrid::{append_run, append_runs, width_of};
+use self::hybrid::{append_runs, width_of};
 use self::kind::{Dictionary, Kind};
 use self::numbers::Numbers;
 use self::packed::Known;
 use self::pages::{PageTold, Pages, Whole, merge};
 use self::texts::Texts;
+use self::under::{ROOM_FOR_LEVELS, Under};
 
 /// A column of one row group, under way.
 pub trait ChunkWriter: Send {
@@ -151,73 +153,6 @@ struct Chunk<K: Kind> {
     known: Known<K>,
 }
 
-/// The page under way.
-struct Under<B> {
-    rows: usize,
-    nulls: usize,
-    /// Of each row; none as long as there is no null.
-    levels: Vec<u32>,
-    /// Where a dictionary is in use, else `plain`.
-    places: Vec<u32>,
-    plain: Vec<u8>,
-    /// That all values take when laid down.
-    plain_bytes: usize,
-    /// Of values that were compared as they came.
-    extremes: Option<(B, B)>,
-    /// Whether there are others.
-    has_packed: bool,
-    odd_values: Option<u64>,
-}
-
-impl<B> Under<B> {
-    fn new() -> Self {
-        Self {
-            rows: 0,
-            nulls: 0,
-            levels: Vec::new(),
-            places: Vec::new(),
-            plain: Vec::new(),
-            plain_bytes: 0,
-            extremes: None,
-            has_packed: false,
-            odd_values: None,
-        }
-    }
-
-    /// Empty, with the room that it had.
-    fn clear(&mut self) {
-        let mut old = std::mem::replace(self, Self::new());
-        old.levels.clear();
-        old.places.clear();
-        (self.levels, self.places) = (old.levels, old.places);
-    }
-
-    fn append_levels(&mut self, values: &dyn Array) {
-        if let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) {
-            self.levels.resize(self.rows, 1);
-            self.levels.extend(nulls.iter().map(u32::from));
-            self.nulls += nulls.null_count();
-        } else if self.nulls > 0 {
-            self.levels.resize(self.rows + values.len(), 1);
-        }
-    }
-
-    fn lay_levels(&self, out: &mut Vec<u8>) {
-        const SIZE: usize = 4;
-        let start = out.len();
-        out.extend_from_slice(&[0; SIZE]);
-        if self.nulls == 0 {
-            append_run(1, self.rows, 1, out);
-        } else {
-            append_runs(&self.levels, 1, out);
-        }
-        let size = (out.len() - start - SIZE) as u32;
-        if let Some(place) = out.get_mut(start..start + SIZE) {
-            place.copy_from_slice(&size.to_le_bytes());
-        }
-    }
-}
-
 impl<K: Kind> ChunkWriter for Chunk<K> {
     fn write(&mut self, values: &dyn Array) -> Result<()> {
         if let Some(packed) = values.as_dictionary_opt::<Int32Type>() {
@@ -246,7 +181,7 @@ impl<K: Kind> ChunkWriter for Chunk<K> {
 
     fn bytes(&self) -> usize {
         let dictionary = self.dictionary.as_ref().map_or(0, Dictionary::plain_bytes);
-        self.pages.bytes() + dictionary + self.page.plain.len() + self.page.places.len() * size_of::<u16>()
+        self.pages.bytes() + dictionary + self.page.laid_bytes() + self.page.places.len() * size_of::<u16>()
     }
 
     fn close(mut self: Box<Self>) -> Result<WrittenChunk> {
@@ -290,7 +225,7 @@ impl<K: Kind> Chunk<K> {
         {
             merge::<K>(&mut self.page.extremes, extremes);
         }
-        let Some(dictionary) = dictionary else { return K::append_plain(values, &mut self.page.plain) };
+        let Some(dictionary) = dictionary else { return K::append_plain(values, &mut self.page.laid) };
         let places = &mut self.page.places;
         if let Some(place) = if is_repeated { dictionary.place_of(values, 0) } else { None } {
             places.resize(places.len() + values.len(), place);
@@ -302,7 +237,7 @@ impl<K: Kind> Chunk<K> {
     fn end_what_is_full(&mut self) -> Result<()> {
         let most = self.dictionary_bytes;
         let is_dictionary_full = self.filling().is_some_and(|dictionary| dictionary.plain_bytes() >= most);
-        if is_dictionary_full || self.page.rows >= self.page_rows || self.page.plain.len() >= self.page_bytes {
+        if is_dictionary_full || self.page.rows >= self.page_rows || self.page.laid_bytes() >= self.page_bytes {
             self.end_page()?;
             self.is_dictionary_full |= is_dictionary_full;
         }
@@ -310,28 +245,23 @@ impl<K: Kind> Chunk<K> {
     }
 
     fn end_page(&mut self) -> Result<()> {
-        let mut raw = Vec::with_capacity(self.page.plain.len() + 2 * self.page.places.len() + 64);
-        if self.has_levels {
-            self.page.lay_levels(&mut raw);
-        }
-        let encoding = self.lay_values(&mut raw);
+        let encoding = self.lay_values();
         let page = &mut self.page;
+        let (raw, front) = page.lay_levels(self.has_levels);
         let text_bytes = K::text_bytes(page.plain_bytes, page.rows - page.nulls);
         let (rows, nulls, odd_values) = (page.rows, page.nulls, page.odd_values);
         let told = PageTold { rows, nulls, extremes: page.extremes.take(), odd_values, text_bytes };
-        self.page.clear();
-        self.pages.append(Whole { raw, encoding, told })
+        self.pages.append(Whole { raw: raw.get(front..).unwrap_or_default(), encoding, told })?;
+        self.page.clear(raw);
+        Ok(())
     }
 
     /// The extremes of the page are known after it.
-    fn lay_values(&mut self, raw: &mut Vec<u8>) -> Encoding {
+    fn lay_values(&mut self) -> Encoding {
         let page = &mut self.page;
         // Where all are null nothing shows yet whether there will be a dictionary.
         let filling = self.dictionary.as_ref().filter(|dictionary| !self.is_dictionary_full && dictionary.len() > 0);
-        let Some(dictionary) = filling else {
-            raw.append(&mut page.plain);
-            return Encoding::PLAIN;
-        };
+        let Some(dictionary) = filling else { return Encoding::PLAIN };
         if !K::IS_QUICKLY_COMPARED || page.has_packed {
             let places: Vec<u32> = distinct(&page.places, dictionary.len()).collect();
             let count = (places.len() == dictionary.len()).then_some(places.len());
@@ -341,16 +271,15 @@ impl<K: Kind> Chunk<K> {
             };
             self.widest = count.zip(page.extremes.clone());
         }
-        let front = raw.len();
         let width = width_of((dictionary.len() as u32).saturating_sub(1));
-        raw.push(width);
-        append_runs(&page.places, width, raw);
-        let is_worth_it = raw.len() - front + dictionary.plain_bytes() < page.plain_bytes;
+        page.laid.push(width);
+        append_runs(&page.places, width, &mut page.laid);
+        let is_worth_it = page.laid_bytes() + dictionary.plain_bytes() < page.plain_bytes;
         if std::mem::replace(&mut self.is_dictionary_judged, true) || is_worth_it {
             return Encoding::RLE_DICTIONARY;
         }
-        raw.truncate(front);
-        dictionary.append_plain(&page.places, raw);
+        page.laid.truncate(ROOM_FOR_LEVELS);
+        dictionary.append_plain(&page.places, &mut page.laid);
         self.dictionary = None;
         Encoding::PLAIN
     }

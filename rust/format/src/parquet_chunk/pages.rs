@@ -19,9 +19,9 @@ use super::codec::Codec;
 use super::kind::{Kind, Told};
 
 /// A page that has all its rows.
-pub(super) struct Whole<B> {
+pub(super) struct Whole<'p, B> {
     /// Levels and values.
-    pub(super) raw: Vec<u8>,
+    pub(super) raw: &'p [u8],
     pub(super) encoding: Encoding,
     pub(super) told: PageTold<B>,
 }
@@ -87,7 +87,7 @@ impl<K: Kind> Pages<K> {
         self.sink.bytes_written()
     }
 
-    pub(super) fn append(&mut self, page: Whole<K::Bound>) -> Result<()> {
+    pub(super) fn append(&mut self, page: Whole<'_, K::Bound>) -> Result<()> {
         let Whole { raw, encoding, told } = page;
         let uncompressed = raw.len();
         let page = Page::DataPage {
@@ -156,7 +156,7 @@ impl<K: Kind> Pages<K> {
             let encoding = self.properties.dictionary_page_encoding();
             let uncompressed = plain.len();
             let page = Page::DictionaryPage {
-                buf: self.codec.compressed(plain)?.into(),
+                buf: self.codec.compressed(&plain)?.into(),
                 num_values: u32::try_from(count).map_err(|_| odd("2^32 values in a dictionary"))?,
                 encoding,
                 is_sorted: false,

@@ -16,6 +16,7 @@ use super::kind::{Dictionary, Kind, Told};
 use super::slots::{Slots, TOGETHER};
 use super::{TextExtremes, bounds};
 use crate::extremes::{bytes_of_all, extremes, extremes_of, is_repeated};
+use crate::short::{self, are_same};
 
 /// Of the length that stands before each.
 const LENGTH: usize = 4;
@@ -186,7 +187,7 @@ fn for_each<'v, T: Type>(values: &'v GenericByteArray<T>, mut take: impl FnMut(&
 #[inline]
 fn append(value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(value.len() as u32).to_le_bytes());
-    out.extend_from_slice(value);
+    short::append(value, out);
 }
 
 pub(super) struct TextDictionary<T> {
@@ -238,24 +239,6 @@ impl<T: Type> TextDictionary<T> {
     fn value(&self, place: u32) -> &[u8] {
         at(&self.plain, &self.starts, place)
     }
-}
-
-/// Most texts are short: a call of `memcmp`, or a loop, takes longer than to compare their first and their last bytes.
-#[inline(always)]
-fn are_same(a: &[u8], b: &[u8]) -> bool {
-    match a.len() {
-        length if length != b.len() => false,
-        0..4 => a.iter().eq(b),
-        4..8 => ends::<4>(a) == ends::<4>(b),
-        8..=16 => ends::<8>(a) == ends::<8>(b),
-        17..=32 => ends::<16>(a) == ends::<16>(b),
-        _ => a == b,
-    }
-}
-
-#[inline(always)]
-fn ends<const LENGTH: usize>(text: &[u8]) -> Option<(&[u8; LENGTH], &[u8; LENGTH])> {
-    text.first_chunk().zip(text.last_chunk())
 }
 
 #[inline(always)]

@@ -40,8 +40,10 @@ pub(super) struct ChunkBytes<R> {
 }
 
 impl<R: ChunkReader> ChunkBytes<R> {
-    pub(super) fn new(source: &Arc<Checked<R>>, asked: Asked, end: u64) -> Self {
-        Self { source: Arc::clone(source), asked, end, piece: Mutex::new((0, Bytes::new())), page: Mutex::new(None) }
+    /// `piece` is at hand, with the place where it starts.
+    pub(super) fn new(source: &Arc<Checked<R>>, asked: Asked, end: u64, piece: Option<(u64, Bytes)>) -> Self {
+        let piece = Mutex::new(piece.unwrap_or_default());
+        Self { source: Arc::clone(source), asked, end, piece, page: Mutex::new(None) }
     }
 
     /// From a place on: so many bytes, and what more of them is at hand.

@@ -30,6 +30,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 mod thrift;
+mod twins;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -106,19 +107,22 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
     /// The rows of some parts, `batch_rows` at a time.
     pub fn batches(&self, parts: &[Part], columns: ProjectionMask, batch_rows: usize) -> Result<Batches> {
         let cut: Vec<_> = parts.iter().filter(|part| part.rows.is_some()).map(|part| part.group).collect();
+        let fields = packed(&self.schema, &self.metadata, parts);
+        let twins = self.twins(parts, &columns, &fields);
+        let alike = self.places_of(&columns, &twins);
+        let columns = self.without(columns, &twins);
         let places = self.places(&columns, &cut)?;
         let chosen = parts.iter().map(|part| part.group).collect();
-        let groups = Groups::new(Arc::clone(&self.source), Arc::clone(&self.metadata), chosen, cut, places);
+        let groups = Groups::new(Arc::clone(&self.source), Arc::clone(&self.metadata), chosen, cut, places, twins.kept);
         let schema = self.metadata.file_metadata().schema_descr();
         let reader = guarded(|| {
-            let levels =
-                parquet_to_arrow_field_levels(schema, columns, Some(&packed(&self.schema, &self.metadata, parts)))?;
+            let levels = parquet_to_arrow_field_levels(schema, columns, Some(&fields))?;
             let rows = selection(&self.metadata, parts);
             ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, batch_rows, rows)
         });
         let reader = reader.map_err(|e| self.source.take_failure().unwrap_or(e))?;
         let source = Arc::clone(&self.source);
-        let unpacker = Unpacker::new(&reader.schema());
+        let unpacker = Unpacker::new(&reader.schema(), alike);
         Ok(Batches { reader: Some(reader), unpacker, failure: Box::new(move || source.take_failure()) })
     }
 

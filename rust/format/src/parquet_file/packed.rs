@@ -12,6 +12,7 @@ use parquet::basic::{ConvertedType, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::selected::Part;
+use super::twins::Place;
 
 /// All columns of the file, those packed that are numbers of a dictionary throughout the parts.
 pub(super) fn packed(schema: &Schema, metadata: &ParquetMetaData, parts: &[Part]) -> Fields {
@@ -70,19 +71,23 @@ pub fn schema_of(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().zip(columns).map(typed).collect::<Fields>()))
 }
 
-/// The schema of the rows once they are unpacked.
-fn unpacked_schema(schema: &Schema) -> SchemaRef {
+/// The columns of the rows once they are unpacked.
+fn unpacked_fields(schema: &Schema) -> Vec<FieldRef> {
     let unpack = |field: &FieldRef| match field.data_type() {
         DataType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type(values.as_ref().clone())),
         _ => Arc::clone(field),
     };
-    Arc::new(Schema::new(schema.fields().iter().map(unpack).collect::<Fields>()))
+    schema.fields().iter().map(unpack).collect()
 }
 
 /// Brings batches of one file to their schema.
 #[derive(Debug)]
 pub(super) struct Unpacker {
+    /// Of what comes out.
     schema: SchemaRef,
+    /// Of what is read.
+    names: Vec<String>,
+    alike: Vec<Place>,
     /// By column, the last one that had one value in all rows. Most meta columns are so throughout a file, and the names
     /// of files are long: batches share it.
     same: Vec<Option<ArrayRef>>,
@@ -91,20 +96,29 @@ pub(super) struct Unpacker {
 }
 
 impl Unpacker {
-    /// `packed` is the schema of batches as they are read.
-    pub(super) fn new(packed: &Schema) -> Self {
+    /// `packed` is the schema of batches as they are read; `alike` says which of their columns are others too, in order.
+    pub(super) fn new(packed: &Schema, alike: Vec<Place>) -> Self {
         let columns = packed.fields().len();
-        Self { schema: unpacked_schema(packed), same: vec![None; columns], left: vec![false; columns] }
+        let names = packed.fields().iter().map(|field| field.name().clone()).collect();
+        let mut fields = unpacked_fields(packed);
+        alike.iter().for_each(|place| fields.insert(place.at.min(fields.len()), FieldRef::clone(&place.field)));
+        let schema = Arc::new(Schema::new(fields));
+        Self { schema, names, alike, same: vec![None; columns], left: vec![false; columns] }
     }
 
     pub(super) fn leave(&mut self, is_left: impl Fn(&str) -> bool) {
-        self.left = self.schema.fields().iter().map(|field| is_left(field.name())).collect();
+        self.left = self.names.iter().map(|name| is_left(name)).collect();
     }
 
     pub(super) fn unpack(&mut self, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let columns = rows.columns().iter().zip(&mut self.same).zip(&self.left);
         let columns = columns.map(|((column, same), left)| unpack_column(column, same, *left));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for Place { at, of, .. } in &self.alike {
+            columns.extend(columns.get(*of).cloned());
+            // In order, so that all before it are there.
+            columns.get_mut(*at..).unwrap_or_default().rotate_right(1);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         RecordBatch::try_new_with_options(schema_of(&self.schema, &columns), columns, &options)
     }

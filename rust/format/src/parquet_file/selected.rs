@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::arrow::arrow_reader::{RowGroups, RowSelection};
 use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
@@ -19,6 +20,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::chunk_bytes::{Asked, ChunkBytes};
 use super::inflate::Inflater;
 use super::pages::{Checked, check_page};
+use super::twins::Kept;
 use crate::{Error, Result};
 
 /// What of a row group is wanted.
@@ -47,6 +49,7 @@ pub(super) struct Groups<R> {
     /// Of which rows are passed over.
     cut: Vec<usize>,
     places: Places,
+    kept: Kept,
 }
 
 impl<R> Groups<R> {
@@ -56,8 +59,9 @@ impl<R> Groups<R> {
         chosen: Vec<usize>,
         cut: Vec<usize>,
         places: Places,
+        kept: Kept,
     ) -> Self {
-        Self { source, metadata, chosen, cut, places }
+        Self { source, metadata, chosen, cut, places, kept }
     }
 
     fn chosen(&self) -> impl Iterator<Item = (usize, &RowGroupMetaData)> {
@@ -98,7 +102,8 @@ impl<R: ChunkReader + 'static> RowGroups for Groups<R> {
         let chunks = self.chosen().filter_map(|(at, group)| {
             let places = self.places.get(&(at, column)).cloned();
             let is_cut = self.cut.contains(&at);
-            Some(Chunk { rows: rows_of(group), metadata: group.columns().get(column)?.clone(), is_cut, places })
+            let kept = self.kept.get(&(at, column)).cloned();
+            Some(Chunk { rows: rows_of(group), metadata: group.columns().get(column)?.clone(), is_cut, places, kept })
         });
         let chunks: Vec<_> = chunks.collect();
         Ok(Box::new(Chunks { source: Arc::clone(&self.source), chunks: chunks.into_iter() }))
@@ -119,6 +124,8 @@ struct Chunk {
     metadata: ColumnChunkMetaData,
     is_cut: bool,
     places: Option<Vec<PageLocation>>,
+    /// All of its bytes, if they are at hand.
+    kept: Option<Bytes>,
 }
 
 /// The chunks of one column.
@@ -157,14 +164,15 @@ struct Pages<R: ChunkReader> {
 
 impl<R: ChunkReader + 'static> Pages<R> {
     fn of(source: &Arc<Checked<R>>, chunk: Chunk) -> ParquetResult<Self> {
-        let Chunk { rows, metadata, is_cut, places } = chunk;
+        let Chunk { rows, metadata, is_cut, places, kept } = chunk;
         let jumps = is_cut && metadata.column_type() == PhysicalType::BYTE_ARRAY;
         let levels = [metadata.column_descr().max_rep_level(), metadata.column_descr().max_def_level()];
         let values_left = metadata.num_values();
         let is_announced = places.is_some();
         let asked = if is_announced { Asked::ByPlace } else { Asked::InOrder };
         let (start, length) = metadata.byte_range();
-        let bytes = Arc::new(ChunkBytes::new(source, asked, start.saturating_add(length)));
+        let bytes =
+            Arc::new(ChunkBytes::new(source, asked, start.saturating_add(length), kept.map(|kept| (start, kept))));
         let inflater = matches!(metadata.compression(), Compression::GZIP(_)).then(|| Inflater::new(source.limits()));
         let metadata = match &inflater {
             Some(_) => metadata.into_builder().set_compression(Compression::UNCOMPRESSED).build()?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, StringArray};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, GzipLevel};
@@ -440,4 +440,64 @@ fn no_flipped_bit_in_an_index_or_a_filter_is_more_than_a_loss_of_it() {
             let _any_answer = filter.map(|filter| filter.may_hold_any(&value));
         }
     }
+}
+
+/// Keys, the same again, two of them exchanged, and the same but for a null; then the keys as bytes.
+fn alike() -> RecordBatch {
+    let key = |row: usize| format!("key {row:05}");
+    let texts =
+        |text: &dyn Fn(usize) -> Option<String>| Arc::new((0..300).map(text).collect::<StringArray>()) as ArrayRef;
+    let keys = texts(&|row| Some(key(row)));
+    let bytes: BinaryArray = (0..300).map(|row| Some(key(row).into_bytes())).collect();
+    RecordBatch::try_from_iter_with_nullable([
+        ("number", Arc::new(Int64Array::from_iter_values(0..300)) as ArrayRef, false),
+        ("key", ArrayRef::clone(&keys), true),
+        ("exchanged", texts(&|row| Some(key(if (250..252).contains(&row) { 501 - row } else { row }))), true),
+        ("null", texts(&|row| (row != 250).then(|| key(row))), true),
+        ("same", ArrayRef::clone(&keys), true),
+        ("required", ArrayRef::clone(&keys), false),
+        ("bytes", Arc::new(bytes), true),
+        ("again", keys, true),
+    ])
+    .unwrap()
+}
+
+#[rstest]
+fn columns_of_the_same_bytes_are_decoded_once(
+    #[values(Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::GZIP(GzipLevel::default()))]
+    compression: Compression,
+    #[values(300, 100)] group_rows: usize,
+    #[values(false, true)] has_dictionary: bool,
+    #[values(&[1, 2, 3, 4, 5, 6, 7], &[4, 7], &[0, 2, 4], &[1, 6, 7])] roots: &[usize],
+) {
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_max_row_group_row_count(Some(group_rows))
+        .set_data_page_row_count_limit(20)
+        .set_write_batch_size(20)
+        .set_dictionary_enabled(has_dictionary)
+        .set_dictionary_page_size_limit(600);
+    let rows = alike();
+    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties.build())).unwrap();
+    writer.write(&rows).unwrap();
+    let file = ParquetFile::open(Bytes::from(writer.into_inner().unwrap())).unwrap();
+    let read = |parts: &[Part]| -> Vec<RecordBatch> {
+        let mask = ProjectionMask::roots(file.metadata().file_metadata().schema_descr(), roots.iter().copied());
+        file.batches(parts, mask, 64).unwrap().map(Result::unwrap).collect()
+    };
+    let batches = read(&file.whole());
+    let wanted = rows.project(roots).unwrap();
+    assert_eq!(arrow_select::concat::concat_batches(&batches[0].schema(), &batches).unwrap(), wanted);
+    let are_one = |a: usize, b: usize| {
+        let data = |place: usize| batches[0].column(place).to_data().buffers()[1].as_ptr();
+        data(a) == data(b)
+    };
+    let same = |root: &usize| [1, 4, 7].contains(root);
+    for (a, root) in roots.iter().enumerate() {
+        for (b, other) in roots.iter().enumerate().filter(|(b, _)| *b > a && *root > 0) {
+            assert_eq!(are_one(a, b), same(root) && same(other), "columns {root} and {other}");
+        }
+    }
+    let cut = [Part { group: 0, rows: Some(std::iter::once(30..70).collect()) }];
+    assert_eq!(arrow_select::concat::concat_batches(&batches[0].schema(), &read(&cut)).unwrap(), wanted.slice(30, 40));
 }

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use hudini_format::hash::bucket_of_key;
+use hudini_format::hash::buckets_of_keys;
 use hudini_format::key::{Generator, KeyConfig, PathStyle};
 use serde::{Deserialize, Serialize};
 
 use super::place::NEW_KEYS;
 use super::rows;
+use crate::Result;
 use crate::bytes_form::BytesForm;
 use crate::index::Index;
 use crate::timeline::arrow_schema;
-use crate::{Error, Result};
 
 /// Columns that `locate` appends.
 pub const PARTITION_COLUMN: &str = "_hudini_partition";
@@ -84,8 +84,7 @@ impl Locator {
     /// rows alone; in others each row is new until its key was looked up.
     pub fn locate(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let Names { partitions, keys } = self.names(batch)?;
-        let slot = |key| if self.adds_keys() { Ok(NEW_KEYS) } else { self.bucket(key) };
-        let slots = keys.iter().flatten().map(slot).collect::<Result<Vec<_>>>()?;
+        let slots = self.buckets(&keys).unwrap_or_else(|| vec![NEW_KEYS; keys.len()]);
         let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
         columns.extend([Arc::new(partitions) as ArrayRef, Arc::new(Int32Array::from(slots))]);
         columns.extend(self.adds_keys().then(|| Arc::new(keys) as ArrayRef));
@@ -98,13 +97,11 @@ impl Locator {
         Ok(Names { partitions: config.partition_paths(&naming)?, keys: config.record_keys(&naming)? })
     }
 
-    /// The slot of a key, where that is its bucket.
-    pub(super) fn bucket(&self, key: &str) -> Result<i32> {
-        let Index::Buckets(buckets) = &self.index else {
-            return Err(Error::unsupported("locating the rows of a table without buckets one by one"));
-        };
-        let bucket = bucket_of_key(key, &buckets.hash_fields, buckets.count);
-        i32::try_from(bucket).map_err(|_| Error::internal("a bucket number beyond its range"))
+    /// The slots of keys, where those are their buckets.
+    pub(super) fn buckets(&self, keys: &StringArray) -> Option<Vec<i32>> {
+        let buckets = self.index.buckets()?;
+        let slots = buckets_of_keys(keys, &buckets.hash_fields, buckets.count);
+        Some(slots.into_iter().map(u32::cast_signed).collect())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::{Array, RecordBatch, StringArray};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use hudini_format::empty::are_same;
+use hudini_format::short::are_same;
 
 use super::action::Action;
 use super::kept::Kept;
@@ -239,7 +239,7 @@ enum Part {
 fn parts(locator: &Locator, batch: usize, names: &Names, homes: &Homes<'_>) -> Result<Vec<(String, i32, Part)>> {
     let mut parts = Vec::new();
     for (partition, slots) in by_group(locator, names, homes)? {
-        for (slot, rows) in slots {
+        for (slot, rows) in slots.each() {
             let points = (slot == NEW_KEYS).then(|| points_of(&names.keys, &rows));
             let rows = Pick::new(batch, rows, names.keys.len());
             let part = match points {
@@ -252,31 +252,55 @@ fn parts(locator: &Locator, batch: usize, names: &Names, homes: &Homes<'_>) -> R
     Ok(parts)
 }
 
-/// By partition and slot.
-type RowsByGroup<'n> = BTreeMap<&'n str, HashMap<i32, Vec<u32>, FixedState>>;
-
-fn by_group<'n>(locator: &Locator, names: &'n Names, homes: &Homes<'_>) -> Result<RowsByGroup<'n>> {
-    let has_buckets = locator.index().buckets().is_some();
-    let mut rows = RowsByGroup::new();
+fn by_group<'n>(locator: &Locator, names: &'n Names, homes: &Homes<'_>) -> Result<BTreeMap<&'n str, BySlot>> {
+    let Names { partitions, keys } = names;
+    if partitions.null_count() + keys.null_count() > 0 {
+        return Err(Error::internal("a row without a key or a partition"));
+    }
+    let count = u32::try_from(keys.len()).map_err(|_| Error::unsupported("a batch of more than 4 billion rows"))?;
+    let buckets = locator.buckets(keys);
+    let mut rows: BTreeMap<&str, BySlot> = BTreeMap::new();
     // Rows of one partition often follow each other: it is looked for once.
     let (mut last, mut by_slot) = ("", rows.entry("").or_default());
-    for (row, (partition, key)) in names.partitions.iter().zip(&names.keys).enumerate() {
-        let (Some(partition), Some(key)) = (partition, key) else {
-            return Err(Error::internal("a row without a key or a partition"));
-        };
-        if !are_same(partition, last) {
+    for (row, partition) in (0..count).zip(partitions.iter().flatten()) {
+        if !are_same(partition.as_bytes(), last.as_bytes()) {
             (last, by_slot) = (partition, rows.entry(partition).or_default());
         }
-        let row = u32::try_from(row).map_err(|_| Error::unsupported("a batch of more than 4 billion rows"))?;
-        let bucket = has_buckets.then(|| locator.bucket(key)).transpose()?;
-        let slots = match &bucket {
-            Some(bucket) => std::slice::from_ref(bucket),
-            None => homes.get(partition).map_or(&[][..], |known| known.slots(key)),
-        };
+        if let Some(bucket) = buckets.as_ref().and_then(|buckets| buckets.get(row as usize)) {
+            by_slot.rows(*bucket).push(row);
+            continue;
+        }
+        let slots = homes.get(partition).map_or(&[][..], |known| known.slots(keys.value(row as usize)));
         let slots = if slots.is_empty() { &[NEW_KEYS] } else { slots };
-        slots.iter().for_each(|slot| by_slot.entry(*slot).or_default().push(row));
+        slots.iter().for_each(|slot| by_slot.rows(*slot).push(row));
     }
     Ok(rows)
+}
+
+/// Numbers of slots that are found without being looked for.
+const FEW: usize = 64;
+
+/// The rows of a partition by slot.
+#[derive(Default)]
+struct BySlot {
+    few: Vec<Vec<u32>>,
+    others: HashMap<i32, Vec<u32>, FixedState>,
+}
+
+impl BySlot {
+    #[inline]
+    fn rows(&mut self, slot: i32) -> &mut Vec<u32> {
+        let number = usize::try_from(slot).unwrap_or(FEW);
+        if number < FEW && self.few.len() <= number {
+            self.few.resize_with(number + 1, Vec::new);
+        }
+        self.few.get_mut(number).unwrap_or_else(|| self.others.entry(slot).or_default())
+    }
+
+    fn each(self) -> impl Iterator<Item = (i32, Vec<u32>)> {
+        let few = (0..).zip(self.few).filter(|(_, rows)| !rows.is_empty());
+        few.chain(self.others)
+    }
 }
 
 /// Gives new keys to the file groups that were chosen for them.

@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
-use hudini_format::empty::are_same;
 use hudini_format::key::KeyConfig;
 use hudini_format::schema::{self, fit, meta};
+use hudini_format::short::{self, are_same};
 
 use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN};
 use super::output::unnamed;
@@ -225,8 +225,12 @@ impl Stamp<'_> {
 
     /// Rows that were sent to the wrong task would be lost to every later look-up.
     fn check_partition(&self, rows: &RecordBatch) -> Result<()> {
+        // Where there are no partitions there is no other to come from.
+        if self.keys.partition_fields.is_empty() && self.partition.is_empty() {
+            return Ok(());
+        }
         let partitions = self.keys.partition_paths(rows)?;
-        match partitions.iter().flatten().find(|p| !are_same(p, self.partition)) {
+        match partitions.iter().flatten().find(|p| !are_same(p.as_bytes(), self.partition.as_bytes())) {
             Some(other) => Err(Error::internal(format!(
                 "a row of partition '{other}' came to the task of partition '{}'",
                 self.partition
@@ -255,7 +259,7 @@ pub(super) fn with_sequence_numbers(
     let mut ends = Vec::with_capacity(old.len() + 1);
     ends.push(0);
     for row in 0..old.len() {
-        texts.extend_from_slice(if changed(row) { &number.text } else { old.value(row).as_bytes() });
+        short::append(if changed(row) { &number.text } else { old.value(row).as_bytes() }, &mut texts);
         ends.push(i32::try_from(texts.len()).map_err(|_| Error::unsupported("so many rows in one batch"))?);
         number.count();
     }
