@@ -56,7 +56,8 @@ def test_archived_timeline(case: str, tmp_path: Path) -> None:
     facts = catalogue.facts()[case]
     # Archives of layout 1 list each state; and of some actions, that they began is all they know.
     archived = [row for row in facts["archived_timeline"] if row["state"] == "COMPLETED"]
-    inspect = hudini.open(catalogue.unpack(case, tmp_path)).inspect
+    table = hudini.open(catalogue.unpack(case, tmp_path))
+    inspect = table.inspect
     active = list(inspect.timeline())
     found = [row for row in inspect.timeline(archived=True) if row not in active]
     completed = facts["table_version"] >= 8
@@ -64,6 +65,8 @@ def test_archived_timeline(case: str, tmp_path: Path) -> None:
         (row["requested"], row["completion"] if completed else None, row["action"]) for row in archived
     ]
     assert {row["state"] for row in found} == {"completed"}
+    done = [row["requested"] for row in inspect.timeline(archived=True) if row["state"] == "completed"]
+    assert [row["instant"] for row in table.history()] == done[::-1]
 
 
 @pytest.mark.parametrize("case", catalogue.with_metadata_table())
