@@ -251,7 +251,7 @@ class Table:
         return self._core.properties
 
     def history(self, limit: int | None = None) -> Rows:
-        """What was done to the table, newest first, archived or not: a sequence of dicts that is an Arrow stream as well.
+        """What was done to the table, newest first, archived or not: a sequence of dicts that is an Arrow stream too.
 
         >>> [(row["operation"], row["inserted"]) for row in table.history()]
         [('upsert', 2), ('bulk_insert', 3)]
