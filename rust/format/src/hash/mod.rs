@@ -281,5 +281,21 @@ mod tests {
             prop_assert!(bucket_of_key(&key, &fields, n) < n.max(1));
             prop_assert!(metadata_shard(&key, n) < n.max(1));
         }
+
+        #[test]
+        fn keys_have_the_same_places_together(
+            keys in prop_oneof![
+                prop::collection::vec("[ab:,é]{0,12}", 0..6),
+                prop::collection::vec("[ab,é]{0,12}", 0..6),
+            ],
+            fields in prop::collection::vec("[ab]{0,2}", 0..3),
+            skipped in 0_usize..3,
+        ) {
+            let column = StringArray::from_iter_values(&keys);
+            let skipped = skipped.min(keys.len());
+            let together = buckets_of_keys(&column.slice(skipped, keys.len() - skipped), &fields, 64);
+            let alone: Vec<u32> = keys[skipped..].iter().map(|key| bucket_of_key(key, &fields, 64)).collect();
+            prop_assert_eq!(together, alone);
+        }
     }
 }

@@ -15,10 +15,10 @@ use parquet::file::reader::ChunkReader;
 use super::ParquetFile;
 use super::selected::Part;
 
-/// Bytes that are kept, at most.
+/// Bytes that are kept of all columns, at most.
 const MOST_KEPT: u64 = 16 << 20;
 /// Bytes that are compared at a time.
-const PIECE: u64 = 1 << 20;
+const PIECE: usize = 1 << 20;
 
 /// The bytes of some chunks, by number of the row group and of the leaf.
 pub(super) type Kept = BTreeMap<(usize, usize), Bytes>;
@@ -66,8 +66,8 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
                     && groups.iter().all(|(_, group)| may_be_same(group, *leaf, *other))
             };
             let before = texts.get(..at).unwrap_or_default().iter().find(is_like).map(|(other, _)| *other);
-            if let Some((other, kept)) = before.and_then(|other| Some((other, self.same_bytes(&groups, *leaf, other)?)))
-            {
+            let same = before.and_then(|other| Some((other, self.same_bytes(&groups, *leaf, other, &twins.kept)?)));
+            if let Some((other, kept)) = same {
                 twins.leaves.insert(*leaf, other);
                 twins.kept.extend(kept);
             }
@@ -76,28 +76,38 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
     }
 
     /// The bytes of the second leaf's chunks if the first one's are the same. What can't be compared is read as it is.
-    fn same_bytes(&self, groups: &[(usize, &RowGroupMetaData)], leaf: usize, other: usize) -> Option<Kept> {
+    fn same_bytes(
+        &self,
+        groups: &[(usize, &RowGroupMetaData)],
+        leaf: usize,
+        other: usize,
+        kept: &Kept,
+    ) -> Option<Kept> {
         let range =
             |group: &RowGroupMetaData, leaf: usize| group.columns().get(leaf).map(ColumnChunkMetaData::byte_range);
         let ranges = groups.iter().map(|(at, group)| Some((*at, range(group, leaf)?, range(group, other)?)));
         let ranges = ranges.collect::<Option<Vec<_>>>()?;
-        let bytes = ranges.iter().map(|(_, (_, length), _)| *length).fold(0, u64::saturating_add);
-        if bytes > MOST_KEPT {
+        let new = ranges.iter().filter(|(group, ..)| !kept.contains_key(&(*group, other)));
+        let old = kept.values().map(|bytes| bytes.len() as u64);
+        if new.map(|(_, (_, length), _)| *length).chain(old).fold(0, u64::saturating_add) > MOST_KEPT {
             return None;
         }
-        let mut kept = Kept::new();
+        let mut same = Kept::new();
         for (group, (start, length), (other_start, _)) in ranges {
-            let whole = self.source.fetch(other_start..other_start.checked_add(length)?).ok()?;
-            for (at, piece) in (0..).step_by(PIECE as usize).zip(whole.chunks(PIECE as usize)) {
+            let whole = match kept.get(&(group, other)) {
+                Some(whole) => whole.clone(),
+                None => self.source.fetch(other_start..other_start.checked_add(length)?).ok()?,
+            };
+            for (at, piece) in (0..).step_by(PIECE).zip(whole.chunks(PIECE)) {
                 let from = start.checked_add(at)?;
                 let twin = self.source.fetch(from..from.checked_add(piece.len() as u64)?).ok()?;
                 if twin != piece {
                     return None;
                 }
             }
-            kept.insert((group, other), whole);
+            same.insert((group, other), whole);
         }
-        Some(kept)
+        Some(same)
     }
 
     /// The columns that are decoded.

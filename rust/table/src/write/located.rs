@@ -326,3 +326,21 @@ fn place_new(
 fn points_of(keys: &StringArray, rows: &[u32]) -> Vec<Point> {
     rows.iter().map(|row| Point::of(keys.value(*row as usize))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stay_with_their_slots_whatever_their_numbers() {
+        let slots = [7, NEW_KEYS, 63, 64, 0, 1000, 64, 7, i32::MAX];
+        let (mut by_slot, mut expected) = (BySlot::default(), BTreeMap::<i32, Vec<u32>>::new());
+        for (slot, row) in slots.into_iter().zip(0..) {
+            by_slot.rows(slot).push(row);
+            expected.entry(slot).or_default().push(row);
+        }
+        let found: Vec<_> = by_slot.each().collect();
+        assert_eq!(found.len(), expected.len());
+        assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
+    }
+}
