@@ -29,8 +29,11 @@ impl MetadataTable {
     pub(super) fn groups(&self, partition: &Partition) -> Result<Groups> {
         let name = partition.to_string();
         let archived = CompletionTimes::new(self.storage.as_ref(), &self.config);
-        let files = view::files_in(self.storage.as_ref(), &name)?;
+        let mut files = view::files_in(self.storage.as_ref(), &name)?;
+        let named = self.named()?;
+        named.add_absent(&name, &mut files);
         let found = view::slices_of(files, BASE_EXTENSION, &self.snapshot, &archived, &name)?;
+        named.check(&name, &found)?;
         let mut numbered: BTreeMap<Option<String>, BTreeMap<u32, FileSlice>> = BTreeMap::new();
         for mut slice in found {
             slice.partition = format!("{FOLDER}/{name}");

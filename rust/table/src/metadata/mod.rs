@@ -4,6 +4,7 @@
 //! MetadataTable   which partitions there are; its timeline, and which of its log blocks count
 //!   lookup        a partition: which file groups there are and which one holds a key
 //!     group       a file group: base HFile and logs, merged by key; look-ups touch only the blocks they need
+//! named           which files its commits wrote: what is gone or cut is not taken for what says nothing
 //! files           the partition `files` as a list of the table's files; whether it knows of every commit
 //! indexes         statistics, bloom filters, where record keys are
 //! record_groups   the record index, to be asked on other machines
@@ -20,12 +21,13 @@ mod group;
 mod indexes;
 pub(crate) mod keep;
 mod lookup;
+mod named;
 pub(crate) mod ranges;
 mod record_groups;
 mod rows;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hudini_format::instant::{Action, Layout};
 use hudini_format::metadata_record::{IndexVersion, Partition};
@@ -36,6 +38,8 @@ use crate::storage::Storage;
 use crate::storage::folder::Folder;
 use crate::timeline::{Snapshot, Timeline, Until};
 use crate::{Error, Result};
+
+use named::Named;
 
 pub use files::ListedFiles;
 pub use indexes::{InPartition, OfFiles, SecondaryEntry};
@@ -55,8 +59,11 @@ pub struct MetadataTable {
     config: TableConfig,
     /// Those that readers may use, in the order of the table's properties.
     partitions: Vec<String>,
-    /// Which of its files count, by its own timeline.
+    timeline: Timeline,
+    /// Which of its files count, by that.
     snapshot: Snapshot,
+    /// Which files that names, once somebody has asked.
+    named: OnceLock<Named>,
     /// Which log blocks of these count, by both timelines.
     counted: Snapshot,
     /// Where it is said what the indexes are about.
@@ -94,7 +101,19 @@ impl MetadataTable {
         let definitions_path = definitions_path(table).to_owned();
         let table = Arc::clone(storage);
         let storage = folder;
-        Ok(Some(Self { table, storage, config, partitions, snapshot, counted, definitions_path, logs_grow, is_ahead }))
+        Ok(Some(Self {
+            table,
+            storage,
+            config,
+            partitions,
+            timeline: own,
+            snapshot,
+            named: OnceLock::new(),
+            counted,
+            definitions_path,
+            logs_grow,
+            is_ahead,
+        }))
     }
 
     /// The names of the partitions that readers may use.
@@ -136,6 +155,16 @@ impl MetadataTable {
             (Some(definition), _) => definition.key_version().map(|_| IndexVersion::V1),
             (None, Partition::SecondaryIndex(_)) if self.config.version >= FIRST_WITH_VERSIONS => Ok(IndexVersion::V2),
             (None, _) => Ok(IndexVersion::V1),
+        }
+    }
+
+    fn named(&self) -> Result<&Named> {
+        match self.named.get() {
+            Some(named) => Ok(named),
+            None => {
+                let named = Named::by(self.storage.as_ref(), &self.timeline)?;
+                Ok(self.named.get_or_init(|| named))
+            }
         }
     }
 

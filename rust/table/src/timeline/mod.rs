@@ -15,7 +15,7 @@ use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, Savep
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
-use crate::config::TableConfig;
+use crate::config::{TableConfig, keys};
 use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
@@ -88,7 +88,13 @@ impl Timeline {
             Entry::File { name, .. } => Some(name),
             Entry::Dir { .. } => None,
         });
-        Ok(Self { instants: instants_of(names, config.layout), layout: config.layout, dir })
+        let instants = instants_of(names, config.layout);
+        // Some stores have no empty folders, so a table that is new may have none for its timeline.
+        if instants.is_empty() && config.get(keys::METADATA_PARTITIONS).is_some_and(|names| !names.is_empty()) {
+            let message = "the timeline is empty or gone, although commits have made a metadata table";
+            return Err(Error::corrupt(message).at_path(dir));
+        }
+        Ok(Self { instants, layout: config.layout, dir })
     }
 
     /// Adds what is archived, if any of it completed after that time.
@@ -160,6 +166,14 @@ impl Timeline {
         let bytes = self.read(storage, instant, instant.newest_file())?;
         let path = || format!("{}/{}", self.dir, instant.newest_file().unwrap_or_default());
         CommitMetadata::decode(&bytes).map_err(|e| e.at_path(path()).at_instant(&instant.requested))
+    }
+
+    /// The same; `None` if it was archived since the timeline was read.
+    pub fn commit_metadata_if_there(&self, storage: &dyn Storage, instant: &Instant) -> Result<Option<CommitMetadata>> {
+        match self.commit_metadata(storage, instant) {
+            Err(_) if self.is_gone(storage, instant)? => Ok(None),
+            metadata => metadata.map(Some),
+        }
     }
 
     /// Whether the file of an active instant is not there any more.

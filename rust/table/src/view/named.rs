@@ -39,12 +39,7 @@ impl Listing {
             return Ok(absent);
         }
         for instant in timeline.commits().filter(|i| !i.is_archived() && snapshot.is_committed(&i.requested)) {
-            let metadata = match timeline.commit_metadata(storage, instant) {
-                Ok(metadata) => metadata,
-                // Archived since the timeline was read.
-                Err(_) if timeline.is_gone(storage, instant)? => continue,
-                Err(e) => return Err(e),
-            };
+            let Some(metadata) = timeline.commit_metadata_if_there(storage, instant)? else { continue };
             for (partition, stats) in metadata.partition_to_write_stats.unwrap_or_default() {
                 let names = stats.iter().filter_map(|stat| stat.path.as_deref()).map(last_of);
                 absent.0.extend(names.filter(|name| holds_rows(name)).map(|name| (partition.clone(), name.to_owned())));

@@ -1,0 +1,68 @@
+//! Which files the metadata table's own commits name.
+//!
+//! Nothing in the rest tells that a log of it is gone, or was emptied: what that said would be missing from every answer. So
+//! the newest slices of a partition must have the files that the commits of its active timeline wrote, whole.
+
+use std::collections::BTreeMap;
+
+use crate::context::pool::run_all;
+use crate::storage::Storage;
+use crate::timeline::Timeline;
+use crate::view::{DataFile, FileKey, FileSlice, kind_of, last_of};
+use crate::{Error, Result};
+
+/// Commits that are read at a time, for stores that take long to answer.
+const AT_ONCE: usize = 4;
+
+/// By partition of the metadata table and name, with the bytes that a file has at least.
+#[derive(Debug, Default)]
+pub(super) struct Named(BTreeMap<FileKey, u64>);
+
+impl Named {
+    pub(super) fn by(storage: &dyn Storage, timeline: &Timeline) -> Result<Self> {
+        let commits = timeline.commits().filter(|commit| !commit.is_archived()).collect();
+        let metadata = run_all(AT_ONCE, commits, |_, commit| timeline.commit_metadata_if_there(storage, commit))?;
+        let mut named = BTreeMap::new();
+        for (partition, stats) in metadata.into_iter().flatten().filter_map(|m| m.partition_to_write_stats).flatten() {
+            for stat in stats {
+                let Some(path) = &stat.path else { continue };
+                let told = stat.file_size_in_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
+                // A log of version 6 may be written to by several commits.
+                let bytes: &mut u64 = named.entry((partition.clone(), last_of(path).to_owned())).or_default();
+                *bytes = told.max(*bytes).max(1);
+            }
+        }
+        Ok(Self(named))
+    }
+
+    /// Adds the files of a partition that are not there, so that they show in the slices that need them.
+    pub(super) fn add_absent(&self, partition: &str, files: &mut Vec<DataFile>) {
+        let mut absent = self.of(partition);
+        for file in files.iter() {
+            absent.remove(file.name.as_str());
+        }
+        files.extend(absent.into_keys().map(|name| DataFile { name: name.to_owned(), size: 0 }));
+    }
+
+    /// Checks that the files of a partition's slices are whole.
+    pub(super) fn check(&self, partition: &str, slices: &[FileSlice]) -> Result<()> {
+        let named = self.of(partition);
+        for slice in slices {
+            for file in slice.base.iter().chain(&slice.logs) {
+                if named.get(file.name.as_str()).is_some_and(|bytes| file.size < *bytes) {
+                    let kind = kind_of(&file.name);
+                    let what = if file.size == 0 { "gone or empty" } else { "shorter than its commit says" };
+                    let message = format!("a {kind} file of the metadata table is {what}");
+                    return Err(Error::corrupt(message).at_path(slice.path(file)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn of(&self, partition: &str) -> BTreeMap<&str, u64> {
+        let from = (partition.to_owned(), String::new());
+        let rest = self.0.range(from..).take_while(|((of, _), _)| of == partition);
+        rest.map(|((_, name), bytes)| (name.as_str(), *bytes)).collect()
+    }
+}
