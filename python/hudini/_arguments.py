@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import operator
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,11 @@ def instant_text(when: Any) -> str | None:
     """An instant or a point in time, as text; the core knows the table's time zone and does the rest."""
     if when is None or isinstance(when, str):
         return when
-    if isinstance(when, (datetime.datetime, datetime.date)):
+    if isinstance(when, datetime.datetime):
+        when = when if when.tzinfo is None else when.astimezone(datetime.timezone.utc)
+        # Not just its second, of which all milliseconds would count.
+        return when.isoformat(timespec="milliseconds")
+    if isinstance(when, datetime.date):
         return when.isoformat()
     instant = when.get("instant") if isinstance(when, Mapping) else getattr(when, "instant", None)
     if isinstance(instant, str):
@@ -59,6 +64,20 @@ def completion_text(when: Any) -> str | None:
     return completed if isinstance(completed, str) else instant_text(when)
 
 
+# What a count of the core may be.
+_MOST = (1 << 63) - 1
+
+
+def whole_number(value: Any, name: str) -> int | None:
+    """How many of something, or None for as many as there are."""
+    if value is None:
+        return None
+    number = operator.index(value)
+    if not 0 <= number <= _MOST:
+        raise InvalidOption(f"{name} is a number from 0 to {_MOST}, not {number}")
+    return number
+
+
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _UNITS |= {f"{unit}b": 1000**power for power, unit in enumerate("kmgt", 1)}
 _UNITS |= {f"{unit}ib": 1 << (10 * power) for power, unit in enumerate("kmgt", 1)}
@@ -66,12 +85,12 @@ _UNITS |= {f"{unit}ib": 1 << (10 * power) for power, unit in enumerate("kmgt", 1
 
 def byte_count(value: Any, name: str) -> int | None:
     """Bytes of a number or of a text such as `"64MB"`, `"64 MiB"` or, as Java has it, `"1g"`."""
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST):
         return value
     matched = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", value.lower()) if isinstance(value, str) else None
     if matched is None or matched[2] not in _UNITS:
         raise InvalidOption(f'{name} is a number of bytes or a text such as "64MB", not {value!r}')
-    return int(matched[1]) * _UNITS[matched[2]]
+    return whole_number(int(matched[1]) * _UNITS[matched[2]], name)
 
 
 def refuse(call: str, argument: str, *, given: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hudini import _core, _html
+from hudini._arguments import whole_number
 from hudini.progress import Told, Wanted, watching
 from hudini.schema import Schema
 from hudini.streams import ArrowRows
@@ -56,7 +57,7 @@ class Scan(ArrowRows):
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
         """The scan in pieces of about `target_bytes` of files, which other processes read with `hudini.read_split`."""
-        return [Split(piece) for piece in self._core.splits(target_bytes)]
+        return [Split(piece) for piece in self._core.splits(whole_number(target_bytes, "target_bytes"))]
 
     def explain(self, run: bool = False, *, progress: Wanted = None) -> dict[str, Any]:
         """What the scan will read, how long it took to find out, and which options have no effect.
@@ -139,4 +140,4 @@ def read_split(split: Split, *, batch_size: int | None = None) -> SplitRows:
     >>> with concurrent.futures.ProcessPoolExecutor() as pool:
     ...     tables = list(pool.map(piece, table.read().splits()))
     """
-    return SplitRows(split, batch_size)
+    return SplitRows(split, whole_number(batch_size, "batch_size"))

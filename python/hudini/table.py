@@ -16,6 +16,7 @@ from hudini._arguments import (
     options_text,
     path_text,
     refuse,
+    whole_number,
 )
 from hudini._filters import filter_text
 from hudini.actions import CommitResult
@@ -97,7 +98,11 @@ def open(
 
     >>> table = hudini.open("s3://lake/trips")
     """
-    return Table(_core.Table.open(path_text(path), options_text(storage_options), options_text(options), threads))
+    return Table(
+        _core.Table.open(
+            path_text(path), options_text(storage_options), options_text(options), whole_number(threads, "threads")
+        )
+    )
 
 
 def create(
@@ -150,7 +155,7 @@ def create(
         options_text(options),
         options_text(storage_options),
         exist_ok,
-        threads,
+        whole_number(threads, "threads"),
     )
     return Table(core)
 
@@ -256,7 +261,7 @@ class Table:
         >>> [(row["operation"], row["inserted"]) for row in table.history()]
         [('upsert', 2), ('bulk_insert', 3)]
         """
-        return Rows(self._core.history(limit), _HISTORY)
+        return Rows(self._core.history(whole_number(limit, "limit")), _HISTORY)
 
     @property
     def inspect(self) -> Inspect:
@@ -301,7 +306,8 @@ class Table:
         """
         names = None if columns is None else name_list(columns, "columns")
         where, when, most = filter_text(filter), instant_text(as_of), byte_count(memory_limit, "memory_limit")
-        core = self._core.scan(names, where, when, None, None, mode, meta, limit, batch_size, most)
+        rows, at_a_time = whole_number(limit, "limit"), whole_number(batch_size, "batch_size")
+        core = self._core.scan(names, where, when, None, None, mode, meta, rows, at_a_time, most)
         return Scan(core, self.path)
 
     def incremental(

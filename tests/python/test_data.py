@@ -193,7 +193,9 @@ def test_a_key_with_too_few_values_is_an_error() -> None:
     [
         ("20261121", "20261121"),
         (dt.date(2026, 11, 21), "2026-11-21"),
-        (dt.datetime(2026, 11, 21, 8, tzinfo=dt.timezone.utc), "2026-11-21T08:00:00+00:00"),
+        (dt.datetime(2026, 11, 21, 8), "2026-11-21T08:00:00.000"),
+        (dt.datetime(2026, 11, 21, 8, 0, 0, 999999), "2026-11-21T08:00:00.999"),
+        (dt.datetime(2026, 11, 21, 8, tzinfo=dt.timezone(dt.timedelta(hours=1))), "2026-11-21T07:00:00.000+00:00"),
         ({"instant": "20261121084838673"}, "20261121084838673"),
         (hudini.CommitResult("20261121084838673", None, "commit", "upsert"), "20261121084838673"),
         (None, None),
@@ -210,6 +212,25 @@ def test_an_empty_commit_is_no_point_in_time() -> None:
 
     with pytest.raises(TypeError, match="an instant is"):
         instant_text(hudini.CommitResult(None, None, None, None))
+
+
+@pytest.mark.parametrize(("value", "found"), [(None, None), (0, 0), (7, 7), (2**63 - 1, 2**63 - 1)])
+def test_numbers(value: int | None, found: int | None) -> None:
+    from hudini._arguments import byte_count, whole_number
+
+    assert whole_number(value, "limit") == byte_count(value, "memory_limit") == found
+
+
+@pytest.mark.parametrize("value", [-1, 2**63, 2**64])
+def test_numbers_that_are_none(value: int) -> None:
+    from hudini._arguments import byte_count, whole_number
+
+    with pytest.raises(hudini.InvalidOption, match=f"limit is a number from 0 to .*{value}"):
+        whole_number(value, "limit")
+    with pytest.raises(hudini.InvalidOption, match="memory_limit is a number"):
+        byte_count(value, "memory_limit")
+    with pytest.raises(hudini.InvalidOption, match="memory_limit is a number"):
+        byte_count("9999999999TB", "memory_limit")
 
 
 def test_options_become_text() -> None:

@@ -108,6 +108,16 @@ impl Column {
         self.values.push_filler()
     }
 
+    /// What lies under a null struct: a null only where the writer may have one, for what is never null has no nulls here
+    /// either.
+    pub(super) fn push_filler(&mut self) -> Result<()> {
+        if matches!(self.nullable, Nullable::Branch { .. }) {
+            return self.push_null();
+        }
+        self.valid.push_valid();
+        self.values.push_filler()
+    }
+
     /// Hands out what was read and starts again.
     pub(super) fn finish(&mut self) -> Result<ArrayRef> {
         let (nulls, length) = self.valid.finish();
@@ -279,7 +289,7 @@ impl Values {
             Self::FixedDecimal(_, values) | Self::Decimal(values) => values.push(0),
             Self::List(offsets, items) => offsets.push(offset(items.columns.valid.len())?),
             Self::Map(offsets, items) => offsets.push(offset(items.columns.1.valid.len())?),
-            Self::Struct(plan) => plan.push_nulls()?,
+            Self::Struct(plan) => plan.push_fillers()?,
         }
         Ok(())
     }

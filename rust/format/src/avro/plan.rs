@@ -140,8 +140,8 @@ impl Plan {
     }
 
     /// The children of a struct that is null.
-    pub(super) fn push_nulls(&mut self) -> Result<()> {
-        self.columns_mut().try_for_each(Column::push_null)?;
+    pub(super) fn push_fillers(&mut self) -> Result<()> {
+        self.columns_mut().try_for_each(Column::push_filler)?;
         self.rows += 1;
         Ok(())
     }

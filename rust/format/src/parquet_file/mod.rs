@@ -108,7 +108,7 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
     pub fn batches(&self, parts: &[Part], columns: ProjectionMask, batch_rows: usize) -> Result<Batches> {
         let cut: Vec<_> = parts.iter().filter(|part| part.rows.is_some()).map(|part| part.group).collect();
         let fields = packed(&self.schema, &self.metadata, parts);
-        let twins = self.twins(parts, &columns, &fields);
+        let twins = self.twins(parts, &columns, &fields, batch_rows);
         let alike = self.places_of(&columns, &twins);
         let columns = self.without(columns, &twins);
         let places = self.places(&columns, &cut)?;

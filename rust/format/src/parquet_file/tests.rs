@@ -446,14 +446,14 @@ fn no_flipped_bit_in_an_index_or_a_filter_is_more_than_a_loss_of_it() {
 fn alike() -> RecordBatch {
     let key = |row: usize| format!("key {row:05}");
     let texts =
-        |text: &dyn Fn(usize) -> Option<String>| Arc::new((0..300).map(text).collect::<StringArray>()) as ArrayRef;
+        |text: &dyn Fn(usize) -> Option<String>| Arc::new((0..4800).map(text).collect::<StringArray>()) as ArrayRef;
     let keys = texts(&|row| Some(key(row)));
-    let bytes: BinaryArray = (0..300).map(|row| Some(key(row).into_bytes())).collect();
+    let bytes: BinaryArray = (0..4800).map(|row| Some(key(row).into_bytes())).collect();
     RecordBatch::try_from_iter_with_nullable([
-        ("number", Arc::new(Int64Array::from_iter_values(0..300)) as ArrayRef, false),
+        ("number", Arc::new(Int64Array::from_iter_values(0..4800)) as ArrayRef, false),
         ("key", ArrayRef::clone(&keys), true),
-        ("exchanged", texts(&|row| Some(key(if (250..252).contains(&row) { 501 - row } else { row }))), true),
-        ("null", texts(&|row| (row != 250).then(|| key(row))), true),
+        ("exchanged", texts(&|row| Some(key(if (4000..4002).contains(&row) { 8001 - row } else { row }))), true),
+        ("null", texts(&|row| (row != 4000).then(|| key(row))), true),
         ("same", ArrayRef::clone(&keys), true),
         ("required", ArrayRef::clone(&keys), false),
         ("bytes", Arc::new(bytes), true),
@@ -466,38 +466,43 @@ fn alike() -> RecordBatch {
 fn columns_of_the_same_bytes_are_decoded_once(
     #[values(Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::GZIP(GzipLevel::default()))]
     compression: Compression,
-    #[values(300, 100)] group_rows: usize,
+    #[values(4800, 1600)] group_rows: usize,
     #[values(false, true)] has_dictionary: bool,
     #[values(&[1, 2, 3, 4, 5, 6, 7], &[4, 7], &[0, 2, 4], &[1, 6, 7])] roots: &[usize],
 ) {
     let properties = WriterProperties::builder()
         .set_compression(compression)
         .set_max_row_group_row_count(Some(group_rows))
-        .set_data_page_row_count_limit(20)
-        .set_write_batch_size(20)
+        .set_data_page_row_count_limit(320)
+        .set_write_batch_size(320)
         .set_dictionary_enabled(has_dictionary)
-        .set_dictionary_page_size_limit(600);
+        .set_dictionary_page_size_limit(9600);
     let rows = alike();
     let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties.build())).unwrap();
     writer.write(&rows).unwrap();
     let file = ParquetFile::open(Bytes::from(writer.into_inner().unwrap())).unwrap();
-    let read = |parts: &[Part]| -> Vec<RecordBatch> {
+    let read = |parts: &[Part], batch_rows| -> Vec<RecordBatch> {
         let mask = ProjectionMask::roots(file.metadata().file_metadata().schema_descr(), roots.iter().copied());
-        file.batches(parts, mask, 64).unwrap().map(Result::unwrap).collect()
+        file.batches(parts, mask, batch_rows).unwrap().map(Result::unwrap).collect()
     };
-    let batches = read(&file.whole());
+    let batches = read(&file.whole(), 1024);
     let wanted = rows.project(roots).unwrap();
     assert_eq!(arrow_select::concat::concat_batches(&batches[0].schema(), &batches).unwrap(), wanted);
-    let are_one = |a: usize, b: usize| {
-        let data = |place: usize| batches[0].column(place).to_data().buffers()[1].as_ptr();
+    let are_one = |batch: &RecordBatch, a: usize, b: usize| {
+        let data = |place: usize| batch.column(place).to_data().buffers()[1].as_ptr();
         data(a) == data(b)
     };
+    let few = read(&file.whole(), 100);
     let same = |root: &usize| [1, 4, 7].contains(root);
     for (a, root) in roots.iter().enumerate() {
         for (b, other) in roots.iter().enumerate().filter(|(b, _)| *b > a && *root > 0) {
-            assert_eq!(are_one(a, b), same(root) && same(other), "columns {root} and {other}");
+            assert_eq!(are_one(&batches[0], a, b), same(root) && same(other), "columns {root} and {other}");
+            assert!(!are_one(&few[0], a, b), "who takes few rows may not take them all");
         }
     }
-    let cut = [Part { group: 0, rows: Some(std::iter::once(30..70).collect()) }];
-    assert_eq!(arrow_select::concat::concat_batches(&batches[0].schema(), &read(&cut)).unwrap(), wanted.slice(30, 40));
+    let cut = [Part { group: 0, rows: Some(std::iter::once(300..700).collect()) }];
+    assert_eq!(
+        arrow_select::concat::concat_batches(&batches[0].schema(), &read(&cut, 1024)).unwrap(),
+        wanted.slice(300, 400)
+    );
 }

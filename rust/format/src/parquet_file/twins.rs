@@ -17,6 +17,8 @@ use super::selected::Part;
 
 /// Bytes that are kept of all columns, at most.
 const MOST_KEPT: u64 = 16 << 20;
+/// Who wants fewer rows at a time may soon have enough, and should not wait for whole chunks.
+const MANY_ROWS: usize = 1024;
 /// Bytes that are compared at a time.
 const PIECE: usize = 1 << 20;
 
@@ -47,9 +49,9 @@ pub(super) struct Place {
 
 impl<R: ChunkReader + 'static> ParquetFile<R> {
     /// Of the columns that are read, those that are alike. `fields` says how columns are decoded.
-    pub(super) fn twins(&self, parts: &[Part], columns: &ProjectionMask, fields: &Fields) -> Twins {
+    pub(super) fn twins(&self, parts: &[Part], columns: &ProjectionMask, fields: &Fields, batch_rows: usize) -> Twins {
         let mut twins = Twins::default();
-        if parts.is_empty() || parts.iter().any(|part| part.rows.is_some()) {
+        if batch_rows < MANY_ROWS || parts.is_empty() || parts.iter().any(|part| part.rows.is_some()) {
             return twins;
         }
         let groups: Vec<_> =

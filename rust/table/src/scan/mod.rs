@@ -97,6 +97,13 @@ impl ScanRequest {
         let mode = self.mode.map_or_else(|| options.get(&options::QUERY_TYPE), |told| Ok(Some(told)))?;
         Ok(Self { as_of, mode, ..self })
     }
+
+    /// No more than are wanted, where every row that is read counts.
+    fn rows_at_a_time(&self) -> usize {
+        let rows = self.batch_size.unwrap_or(DEFAULT_BATCH_ROWS);
+        let chooses = self.filter.is_some() || self.window.is_some();
+        self.limit.filter(|_| !chooses).map_or(rows, |limit| limit.min(rows)).max(1)
+    }
 }
 
 /// A pinned read.
@@ -223,7 +230,7 @@ impl Scan {
 
     /// The same, watched; what is under way when the rows are dropped is cancelled.
     pub fn read_watched(&self, watch: &Watch) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
-        let batch_size = self.request.batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1);
+        let batch_size = self.request.rows_at_a_time();
         let splits = self.splits(None);
         watch.expect(splits.len());
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
@@ -371,4 +378,27 @@ fn limited(
         left -= taken.as_ref().map_or(0, RecordBatch::num_rows);
         Some(taken)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::all(None, None, None, DEFAULT_BATCH_ROWS)]
+    #[case::few(Some(10), None, None, 10)]
+    #[case::none_at_all(Some(0), None, None, 1)]
+    #[case::more_than_a_batch(Some(100), Some(7), None, 7)]
+    #[case::few_that_match(Some(10), None, Some("ts > 1"), DEFAULT_BATCH_ROWS)]
+    fn no_more_rows_are_read_at_a_time_than_are_wanted(
+        #[case] limit: Option<usize>,
+        #[case] batch_size: Option<usize>,
+        #[case] filter: Option<&str>,
+        #[case] rows: usize,
+    ) {
+        let request = ScanRequest { limit, batch_size, filter: filter.map(str::to_owned), ..ScanRequest::default() };
+        assert_eq!(request.rows_at_a_time(), rows);
+    }
 }

@@ -4,40 +4,56 @@ use hudini_format::instant::{format_time, parse_time};
 
 use crate::{Error, Result};
 
-/// The instant that a text means. Date and time are in the table's own zone, unless a `Z` says UTC; `zone` tells how far
-/// that zone lies east of UTC.
+/// The instant that a text means. Date and time are in the table's own zone, unless a `Z` or an offset says in which; `zone`
+/// tells how far that of the table lies east of UTC.
 pub(super) fn parse(text: &str, zone: impl Fn(i64) -> i64) -> Result<String> {
     let text = text.trim();
-    if let Some(utc) = text.strip_suffix('Z') {
-        let epoch_ms = parse_time(&digits_of(utc)?, 0).map_err(|_| no_moment(text))?;
-        return Ok(format_time(epoch_ms, zone(epoch_ms)));
-    }
-    digits_of(text)
-}
-
-fn no_moment(text: &str) -> Error {
-    Error::option(format!("'{text}' is no instant and no time"))
-        .with_hint("write 20261121084838673, 2026-11-21 or 2026-11-21 08:48:38.673")
-}
-
-/// Of a written-out second all milliseconds count, as in Apache Hudi; a bare run of digits is taken as it is.
-fn digits_of(text: &str) -> Result<String> {
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return Ok(text.to_owned());
     }
-    let bad = || no_moment(text);
+    let read = || {
+        let (local, offset) = split_offset(text)?;
+        let digits = digits_of(local)?;
+        // A month or an hour that there is not is no time either.
+        let epoch_ms = parse_time(&digits, 0).ok()?;
+        Some(match offset {
+            None => digits,
+            Some(offset) => {
+                let utc = epoch_ms - offset;
+                format_time(utc, zone(utc))
+            }
+        })
+    };
+    read().ok_or_else(|| {
+        Error::option(format!("'{text}' is no instant and no time"))
+            .with_hint("write 20261121084838673, 2026-11-21, 2026-11-21 08:48:38.673 or 2026-11-21T08:48:38.673+02:00")
+    })
+}
+
+/// A time without what is said of its zone at its end, and how many milliseconds that lies east of UTC.
+fn split_offset(text: &str) -> Option<(&str, Option<i64>)> {
+    if let Some(utc) = text.strip_suffix('Z') {
+        return Some((utc, Some(0)));
+    }
+    let Some(clock) = text.find(['T', ' ']) else { return Some((text, None)) };
+    let Some(sign) = text.rfind(['+', '-']).filter(|sign| *sign > clock) else { return Some((text, None)) };
+    let (local, offset) = text.split_at_checked(sign)?;
+    let (hours, minutes) = fixed(offset.get(1..)?, ':', &[2, 2])?.parse::<i64>().map(|n| (n / 100, n % 100)).ok()?;
+    let east = (hours < 24 && minutes < 60).then_some((hours * 60 + minutes) * 60_000)?;
+    Some((local, Some(if offset.starts_with('-') { -east } else { east })))
+}
+
+/// Of a written-out second all milliseconds count, as in Apache Hudi.
+fn digits_of(text: &str) -> Option<String> {
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, ""));
-    let mut digits = fixed(date, '-', &[4, 2, 2]).ok_or_else(bad)?;
+    let mut digits = fixed(date, '-', &[4, 2, 2])?;
     if time.is_empty() {
-        return Ok(digits + "000000000");
+        return Some(digits + "000000000");
     }
     let (clock, fraction) = time.split_once('.').unwrap_or((time, "999"));
-    digits += &fixed(clock, ':', &[2, 2, 2]).ok_or_else(bad)?;
+    digits += &fixed(clock, ':', &[2, 2, 2])?;
     let millis: String = fraction.chars().chain(std::iter::repeat('0')).take(3).collect();
-    if fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(bad());
-    }
-    Ok(digits + &millis)
+    (!fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit())).then(|| digits + &millis)
 }
 
 /// Numbers of fixed widths between separators, run together.
@@ -60,6 +76,9 @@ mod tests {
     #[case("2026-11-21 08:48:38", "20261121084838999")]
     #[case("2026-11-21T08:48:38.6Z", "20261121084838600")]
     #[case("2026-11-21T08:48:38.673456", "20261121084838673")]
+    #[case("2026-11-21T08:48:38.673+00:00", "20261121084838673")]
+    #[case("2026-11-21 23:48:38.673-02:30", "20261122021838673")]
+    #[case("2026-11-21T00:48:38+01:00", "20261120234838999")]
     fn moments(#[case] text: &str, #[case] instant: &str) {
         assert_eq!(parse(text, |_| 0).unwrap(), instant);
     }
@@ -67,6 +86,7 @@ mod tests {
     #[test]
     fn utc_is_brought_to_the_zone_of_the_table() {
         assert_eq!(parse("2026-11-21T23:00:00.000Z", |_| 3_600_000).unwrap(), "20261122000000000");
+        assert_eq!(parse("2026-11-21T23:00:00.000-02:00", |_| 3_600_000).unwrap(), "20261122020000000");
         assert_eq!(parse("2026-11-21T23:00:00.000", |_| 3_600_000).unwrap(), "20261121230000000");
     }
 
@@ -76,6 +96,11 @@ mod tests {
     #[case("2026-1-2")]
     #[case("2026-11-21 08:48")]
     #[case("2026-11-21 08:48:38.")]
+    #[case("2026-13-21")]
+    #[case("2026-11-21T25:00:00")]
+    #[case("2026-11-21T08:48:38+1")]
+    #[case("2026-11-21T08:48:38+24:00")]
+    #[case("2026-11-21+01:00")]
     fn not_moments(#[case] text: &str) {
         assert_eq!(parse(text, |_| 0).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
     }

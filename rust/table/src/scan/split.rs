@@ -133,7 +133,7 @@ impl RowSplit {
         let all = self.reading.columns()?;
         let fields = self.columns.iter().map(|name| {
             let field = all.fields().iter().find(|f| f.name() == name);
-            field.cloned().ok_or_else(|| Error::internal(format!("a split of the unknown column '{name}'")))
+            field.cloned().ok_or_else(|| Error::corrupt(format!("a split of the unknown column '{name}'")))
         });
         Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
     }

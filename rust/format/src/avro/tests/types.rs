@@ -87,6 +87,23 @@ fn promotions_reach_into_nested_types() {
     assert!(structs.column(1).as_primitive::<Date32Type>().is_null(1));
 }
 
+#[test]
+fn what_is_never_null_has_no_null_under_a_null_struct_either() {
+    let inner =
+        r#"{"type":"record","name":"t","fields":[{"name":"z","type":"int"},{"name":"may","type":["null","int"]}]}"#;
+    let fields = format!(r#"[{{"name":"x","type":"string"}},{{"name":"y","type":{inner}}}]"#);
+    let record = one_column(&format!(r#"["null",{{"type":"record","name":"s","fields":{fields}}}]"#));
+    let deep = vec![Field::new("z", DataType::Int32, false), Field::new("may", DataType::Int32, true)];
+    let wanted = vec![Field::new("x", DataType::Utf8, false), Field::new("y", DataType::Struct(deep.into()), false)];
+    let schema = Schema::new(vec![Field::new("c", DataType::Struct(wanted.into()), true)]);
+    let batch = decode(&[vec![0], vec![2, 2, b'a', 6, 0]], &record, schema);
+    let (column, nulls) = (batch.column(0).as_struct(), |array: &ArrayRef| array.null_count());
+    let y = column.column(1).as_struct();
+    assert_eq!((column.null_count(), nulls(column.column(0)), y.null_count()), (1, 0, 0));
+    assert_eq!((nulls(y.column(0)), nulls(y.column(1))), (0, 2));
+    assert_eq!(y.column(0).as_primitive::<Int32Type>().value(1), 3);
+}
+
 /// Each would be written as another value than it is.
 #[rstest]
 #[case::millis_as_micros(
