@@ -11,7 +11,7 @@ use crate::concurrency;
 use crate::config::{self, NewTable, TableConfig};
 use crate::context::{Context, SystemIds};
 use crate::metadata::keep;
-use crate::options::{self, Options};
+use crate::options::Options;
 use crate::site::Site;
 use crate::storage::{self, Storage};
 use crate::timeline::{self, Snapshot, Timeline, Until};
@@ -95,8 +95,7 @@ impl Table {
         let table = Self { location: location.of(storage.as_ref()), storage, context, options };
         let config = table.config()?;
         if made {
-            let wait = table.options.get_or_default(&options::LOCK_WAIT_MS)?;
-            let _lock = concurrency::table_lock(table.storage.as_ref(), &table.context, wait)?;
+            let _lock = concurrency::table_lock(&table.storage, &table.context, &table.options)?;
             // Later writers need not be told of an index that is there.
             let found = Timeline::load(table.storage.as_ref(), &config)?;
             keep::prepare(table.site(&table.options), &config, &found)?;

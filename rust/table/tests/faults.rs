@@ -184,6 +184,20 @@ fn an_upsert_fails_at_every_call(#[values(TableType::CopyOnWrite, TableType::Mer
     upsert_case(Place::Memory, table_type, true, ALL);
 }
 
+/// Whoever died with the lock file in its hand does not keep the next writer waiting.
+#[rstest]
+fn a_write_that_shares_its_lock_fails_at_every_call(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = spec(table_type, false);
+    let world = World::sharing_lock(Place::Memory);
+    spec.upsert(&spec.create(&world), &first_rows()).unwrap();
+    let (before, changes) = (model(&first_rows()), changes(&spec));
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    Case::new(&spec, &world, &act, &before, &after).sweep(ALL);
+}
+
 /// The first makes the metadata table, the last compacts it before it tells of itself.
 #[rstest]
 #[case::made(TableType::CopyOnWrite, 0)]

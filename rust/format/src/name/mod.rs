@@ -30,6 +30,11 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Whether a name is that of a checksum that Hadoop's local file system lays beside each file that it writes.
+pub fn is_checksum(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".crc")
+}
+
 /// The name of a base file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BaseFileName {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hudini_format::action::WriteStat;
-use hudini_format::name::MarkerName;
+use hudini_format::name::{MarkerFile, MarkerName, is_checksum};
 
 use crate::storage::{Entry, Put, Storage};
 use crate::view::in_partition;
@@ -13,10 +13,6 @@ use crate::{Error, Result};
 pub use hudini_format::name::MarkerKind;
 
 pub(crate) const TEMP: &str = ".hoodie/.temp";
-
-/// File that says markers are kept in the `MARKERS<n>` files of Apache Hudi's timeline server.
-const TYPE_FILE: &str = "MARKERS.type";
-const BATCH_PREFIX: &str = "MARKERS";
 
 /// A data file that a write has begun.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,25 +45,33 @@ pub fn is_marked(storage: &dyn Storage, time: &str, partition: &str, file: &str,
     Ok(storage.head(&format!("{}/{marker}", dir(time)))?.is_some())
 }
 
-/// All files that the write has begun.
+/// All files that the write has begun, whoever writes: Apache Hudi's timeline server keeps many names in one file.
 pub fn list(storage: &dyn Storage, time: &str) -> Result<Vec<Marked>> {
     let root = dir(time);
     let mut found = Vec::new();
     let mut open = vec![String::new()];
     while let Some(below) = open.pop() {
         for entry in storage.list(&if below.is_empty() { root.clone() } else { format!("{root}/{below}") })? {
-            match entry {
-                Entry::Dir { name } => open.push(in_partition(&below, &name)),
-                Entry::File { name, .. } if below.is_empty() && name == TYPE_FILE => {}
-                Entry::File { name, .. } if below.is_empty() && name.starts_with(BATCH_PREFIX) => {
+            let name = match entry {
+                Entry::Dir { name } => {
+                    open.push(in_partition(&below, &name));
+                    continue;
+                }
+                Entry::File { name, .. } if is_checksum(&name) => continue,
+                Entry::File { name, .. } => in_partition(&below, &name),
+            };
+            match MarkerFile::parse(&name) {
+                Some(MarkerFile::Type) => {}
+                Some(MarkerFile::Direct(marker)) => found.push(marked(marker)),
+                Some(MarkerFile::Names(_)) => {
                     let path = format!("{root}/{name}");
                     let text = storage.read(&path)?.unwrap_or_default();
                     let lines = text.split(|b| *b == b'\n').map(String::from_utf8_lossy);
                     for line in lines.filter(|line| !line.is_empty()) {
-                        found.push(parse(&line, &path)?);
+                        found.push(marked(MarkerName::parse(&line).ok_or_else(|| no_marker(&line, &path))?));
                     }
                 }
-                Entry::File { name, .. } => found.push(parse(&in_partition(&below, &name), &root)?),
+                None => return Err(no_marker(&name, &root)),
             }
         }
     }
@@ -76,10 +80,12 @@ pub fn list(storage: &dyn Storage, time: &str) -> Result<Vec<Marked>> {
     Ok(found)
 }
 
-fn parse(name: &str, path: &str) -> Result<Marked> {
-    let marker = MarkerName::parse(name);
-    let marker = marker.ok_or_else(|| Error::corrupt(format!("'{name}' is not a marker")).at_path(path))?;
-    Ok(Marked { partition: marker.partition, file: marker.file })
+fn marked(marker: MarkerName) -> Marked {
+    Marked { partition: marker.partition, file: marker.file }
+}
+
+fn no_marker(name: &str, path: &str) -> Error {
+    Error::corrupt(format!("'{name}' is not a marker")).at_path(path)
 }
 
 /// Removes files of attempts that were lost: marked, and in nobody's result.
@@ -98,4 +104,53 @@ pub fn remove_lost_files(storage: &dyn Storage, time: &str, stats: &[WriteStat])
 /// Removes the markers of a write that has completed or was rolled back.
 pub fn delete_all(storage: &dyn Storage, time: &str) -> Result<()> {
     storage.delete_dir(&dir(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::context::ManualClock;
+    use crate::storage::memory::Memory;
+
+    const TIME: &str = "20261124162655080";
+
+    fn marked(partition: &str, file: &str) -> Marked {
+        Marked { partition: partition.to_owned(), file: file.to_owned() }
+    }
+
+    fn storage(files: &[(&str, &str)]) -> Memory {
+        let storage = Memory::new("t", Arc::new(ManualClock::new(0)));
+        for (name, text) in files {
+            storage.replace(&format!("{}/{name}", dir(TIME)), text.as_bytes()).unwrap();
+        }
+        storage
+    }
+
+    #[test]
+    fn checksums_that_hadoop_laid_beside_the_markers_of_its_writers_are_none() {
+        let of_server = storage(&[
+            ("MARKERS.type", "TIMELINE_SERVER_BASED"),
+            (".MARKERS.type.crc", "crc"),
+            ("MARKERS17", "sf/a.parquet.marker.MERGE\nb.parquet.marker.CREATE\n"),
+            (".MARKERS17.crc", "crc"),
+        ]);
+        let direct = storage(&[
+            ("sf/a.parquet.marker.MERGE", ""),
+            ("sf/.a.parquet.marker.MERGE.crc", "crc"),
+            ("b.parquet.marker.CREATE", ""),
+            (".b.parquet.marker.CREATE.crc", "crc"),
+        ]);
+        for storage in [of_server, direct] {
+            assert_eq!(list(&storage, TIME).unwrap(), [marked("", "b.parquet"), marked("sf", "a.parquet")]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_marker_is_an_error() {
+        for files in [[("sf/a.parquet", "")], [("MARKERS0", "sf/a.parquet\n")], [("MARKERS", "")]] {
+            assert_eq!(list(&storage(&files), TIME).unwrap_err().kind(), crate::ErrorKind::CorruptFile, "{files:?}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod conflict;
 mod heart;
 mod lock;
+mod lock_file;
 mod markers;
 
 pub use conflict::{Stake, Touched, check as check_conflicts};

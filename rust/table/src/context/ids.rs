@@ -7,12 +7,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A source of random numbers. They must be unique, not secret.
 pub trait Ids: Send + Sync + Debug {
     fn next_u128(&self) -> u128;
+
+    /// The machine from one start of it to the next, as its kernel names that: the same for all processes that a lock of
+    /// the operating system keeps apart. `None` where there is no such name.
+    fn machine(&self) -> Option<String>;
 }
 
 /// The operating system's random source. It is asked anew for each number: a generator kept in memory would repeat
 /// itself in a forked child.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemIds;
+
+/// A new random text at each start of a Linux.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 impl Ids for SystemIds {
     fn next_u128(&self) -> u128 {
@@ -21,6 +28,10 @@ impl Ids for SystemIds {
             Ok(()) => u128::from_le_bytes(bytes),
             Err(_) => unlikely_to_repeat(),
         }
+    }
+
+    fn machine(&self) -> Option<String> {
+        std::fs::read_to_string(BOOT_ID).ok().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty())
     }
 }
 
@@ -55,6 +66,10 @@ impl Ids for SeededIds {
         let high = mix(before.wrapping_add(STEP));
         let low = mix(before.wrapping_add(STEP.wrapping_mul(2)));
         (u128::from(high) << 64) | u128::from(low)
+    }
+
+    fn machine(&self) -> Option<String> {
+        Some("seeded".to_owned())
     }
 }
 

@@ -5,7 +5,7 @@ use hudini_format::key::Generator;
 use super::opt::{Honoured, Opt};
 use super::values::{
     self, BOOLEAN, BucketEngine, CleanPolicy, Codec, CompactionStrategy, CompactionTrigger, ConcurrencyMode, IndexType,
-    LogBlockFormat, MergeMode, MergeType, Operation, QueryType, TableType, Unsupported,
+    LockProvider, LogBlockFormat, MergeMode, MergeType, Operation, QueryType, TableType, Unsupported,
 };
 
 const FIELDS: &str = "field names, between commas";
@@ -226,6 +226,20 @@ options! {
     default "60000";
     values "milliseconds", values::at_least::<0, u64>;
     help "How long to wait for the table's lock.";
+
+    LOCK_PROVIDER: LockProvider = "hoodie.write.lock.provider";
+    default "org.apache.hudi.client.transaction.lock.InProcessLockProvider";
+    values LockProvider::VALUES, values::lock_provider;
+    help "Which lock writers take beside hudini's own: that of `FileSystemBasedLockProvider` is a file that Apache Hudi asks for too, so that both may write at the same time.";
+
+    LOCK_FOLDER: String = "hoodie.write.lock.filesystem.path";
+    values "a path", values::text;
+    help "The folder of that file. Without one it is the table's `.hoodie`. All writers must name the same.";
+
+    LOCK_EXPIRE_MINUTES: u32 = "hoodie.write.lock.filesystem.expire";
+    default "0";
+    values "minutes; 0 for never", values::at_least::<0, u32>;
+    help "From when on that file is a dead writer's and is taken over: more minutes than a commit ever takes. What a dead hudini of the same machine left is taken over at once.";
 
     HEARTBEAT_INTERVAL_MS: u64 = "hoodie.client.heartbeat.interval_in_ms";
     default "60000";

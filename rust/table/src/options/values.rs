@@ -252,6 +252,17 @@ words! {
 }
 
 words! {
+    /// The lock that writers share with Apache Hudi.
+    LockProvider {
+        /// None: that one knows of its own process alone.
+        InProcess = "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+        /// A file that is there while somebody has the lock.
+        FileSystem = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+    }
+    not_done: []
+}
+
+words! {
     /// What a read returns.
     QueryType {
         /// The newest state of every row.
@@ -326,6 +337,11 @@ words! {
 pub(super) fn compaction_strategy(raw: &str) -> Result<CompactionStrategy, Refusal> {
     let known = CompactionStrategy::parse(raw);
     known.map_err(|refusal| if raw.contains('.') { not_done(raw, CompactionStrategy::VALUES) } else { refusal })
+}
+
+/// A lock of Apache Hudi; any other class is somebody's code.
+pub(super) fn lock_provider(raw: &str) -> Result<LockProvider, Refusal> {
+    LockProvider::parse(raw).map_err(|_| not_done(raw, LockProvider::VALUES))
 }
 
 fn not_done(raw: &str, values: &str) -> Refusal {

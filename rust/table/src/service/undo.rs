@@ -3,7 +3,7 @@
 use super::begin::refuse_under_restore;
 use super::rollback::rollback;
 use crate::concurrency;
-use crate::options::{self, Options};
+use crate::options::Options;
 use crate::table::Table;
 use crate::timeline::Timeline;
 use crate::{Error, ErrorKind, Result};
@@ -22,8 +22,7 @@ pub struct RollbackResult {
 pub fn roll_back(table: &Table, instant: &str, dry_run: bool, given: &Options) -> Result<RollbackResult> {
     let options = given.clone().with(&table.options);
     let (storage, context) = (table.storage.as_ref(), &table.context);
-    let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
-    let _lock = (!dry_run).then(|| concurrency::table_lock(storage, context, wait)).transpose()?;
+    let _lock = (!dry_run).then(|| concurrency::table_lock(&table.storage, context, &options)).transpose()?;
     let config = table.config()?;
     config.check_writable()?;
     let found = Timeline::load(storage, &config)?;

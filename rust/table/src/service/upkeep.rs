@@ -51,11 +51,9 @@ pub fn due(table: &Table, given: &Options) -> Result<Vec<Due>> {
 pub fn archive(table: &Table, given: &Options) -> Result<ArchiveResult> {
     let options = given.clone().with(&table.options);
     check_options(&options)?;
-    let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
-    let (storage, context) = (table.storage.as_ref(), &table.context);
-    let _turn = concurrency::service_lock(storage, context, wait)?;
+    let _turn = concurrency::service_lock(table.storage.as_ref(), &table.context, &options)?;
     {
-        let _lock = concurrency::table_lock(storage, context, wait)?;
+        let _lock = concurrency::table_lock(&table.storage, &table.context, &options)?;
         let config = table.config()?;
         config.check_writable()?;
         // What the dead have left pending is not passed.
@@ -166,8 +164,7 @@ impl Upkeep<'_> {
 
     fn keep_up_metadata(&self) -> Result<()> {
         let storage = self.table.storage.as_ref();
-        let wait = self.options.get_or_default(&options::LOCK_WAIT_MS)?;
-        let _lock = concurrency::table_lock(storage, &self.table.context, wait)?;
+        let _lock = concurrency::table_lock(&self.table.storage, &self.table.context, self.options)?;
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
         super::metadata::keep_up(self.table.site(self.options), &config, &found)
@@ -209,8 +206,7 @@ impl Upkeep<'_> {
     fn archive(&self) -> Result<ArchiveResult> {
         let (storage, context) = (self.table.storage.as_ref(), &self.table.context);
         let started = context.clock.monotonic_ms();
-        let wait = self.options.get_or_default(&options::LOCK_WAIT_MS)?;
-        let _lock = concurrency::table_lock(storage, context, wait)?;
+        let _lock = concurrency::table_lock(&self.table.storage, context, self.options)?;
         let config = self.table.config()?;
         config.check_writable()?;
         let found = Timeline::load(storage, &config)?;

@@ -40,6 +40,9 @@ pub const START: i64 = 1_780_000_000_000;
 /// Between the clocks of two handles: much less than the time after which a silent writer counts as dead.
 const BETWEEN_HANDLES_MS: i64 = 1_000;
 
+/// The lock that is a file.
+pub const SHARED_LOCK: &str = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider";
+
 /// Says where a test was when it failed.
 pub struct Scene(pub String);
 
@@ -65,9 +68,16 @@ pub struct World {
     handles: AtomicI64,
     /// Whether writers keep the metadata table.
     keeps_metadata: bool,
+    /// Whether writers take the lock file that Apache Hudi asks for.
+    shares_lock: bool,
 }
 
 impl World {
+    /// A world whose writers take the lock file that Apache Hudi asks for.
+    pub fn sharing_lock(place: Place) -> Self {
+        Self { shares_lock: true, ..Self::new(place) }
+    }
+
     /// A world whose writers keep the metadata table.
     pub fn keeping_metadata(place: Place) -> Self {
         Self { keeps_metadata: true, ..Self::new(place) }
@@ -75,16 +85,17 @@ impl World {
 
     /// With writers that are told to do without the metadata table.
     pub fn new(place: Place) -> Self {
-        let (handles, keeps_metadata) = (AtomicI64::new(0), false);
+        let (handles, keeps_metadata, shares_lock) = (AtomicI64::new(0), false, false);
         match place {
             Place::Memory => {
                 let memory = Memory::new("t", Arc::new(ManualClock::ticking(START)));
-                Self { store: Arc::new(memory.clone()), memory: Some(memory), dir: None, handles, keeps_metadata }
+                let store = Arc::new(memory.clone());
+                Self { store, memory: Some(memory), dir: None, handles, keeps_metadata, shares_lock }
             }
             Place::Local => {
                 let dir = TempDir::new().unwrap();
                 let local = Local::new(dir.path().to_str().unwrap(), Arc::new(SeededIds::new(7))).unwrap();
-                Self { store: Arc::new(local), memory: None, dir: Some(dir), handles, keeps_metadata }
+                Self { store: Arc::new(local), memory: None, dir: Some(dir), handles, keeps_metadata, shares_lock }
             }
         }
     }
@@ -101,7 +112,7 @@ impl World {
     /// Another store with the same files.
     pub fn copy(&self) -> Self {
         let place = if self.memory.is_some() { Place::Memory } else { Place::Local };
-        let copy = Self { keeps_metadata: self.keeps_metadata, ..Self::new(place) };
+        let copy = Self { keeps_metadata: self.keeps_metadata, shares_lock: self.shares_lock, ..Self::new(place) };
         for (path, bytes) in self.files() {
             copy.put(&path, &bytes);
         }
@@ -137,7 +148,8 @@ impl World {
         // Compressing a few rows takes longer than all the rest.
         let codec = [("hoodie.parquet.compression.codec", "uncompressed")];
         let metadata = Some(("hoodie.metadata.enable", if self.keeps_metadata { "true" } else { "false" }));
-        let options = codec.into_iter().chain(metadata).map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let lock = self.shares_lock.then_some(("hoodie.write.lock.provider", SHARED_LOCK));
+        let options = codec.into_iter().chain(metadata).chain(lock).map(|(key, value)| (key.to_owned(), value.to_owned()));
         Table { location, storage, context, options: Options::parse(options).unwrap() }
     }
 
@@ -234,6 +246,7 @@ impl World {
         assert_eq!(self.names_below(".hoodie/.heartbeat/"), [""; 0], "heartbeats");
         let locks = self.names_below(".hoodie/.locks/");
         assert!(locks.iter().all(|path| !path.ends_with(".alive")), "life locks: {locks:?}");
+        assert_eq!(self.names_below(".hoodie/lock"), [""; 0], "the lock that is shared");
         assert_eq!(self.unfinished_data(), [""; 0], "unfinished writes of data");
     }
 

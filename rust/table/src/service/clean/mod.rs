@@ -77,8 +77,7 @@ pub fn clean(table: &Table, request: &CleanRequest) -> Result<CleanResult> {
     let result = if request.dry_run {
         cleaner.look()
     } else {
-        let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
-        let _turn = concurrency::service_lock(table.storage.as_ref(), &table.context, wait)?;
+        let _turn = concurrency::service_lock(table.storage.as_ref(), &table.context, &options)?;
         cleaner.recover()?;
         cleaner.run(request.schedule, request.execute, Others::Finished)
     }?;
@@ -230,8 +229,7 @@ impl Cleaner<'_> {
     }
 
     fn lock(&self) -> Result<Box<dyn LockGuard>> {
-        let wait = self.options.get_or_default(&options::LOCK_WAIT_MS)?;
-        concurrency::table_lock(self.table.storage.as_ref(), &self.table.context, wait)
+        concurrency::table_lock(&self.table.storage, &self.table.context, self.options)
     }
 }
 

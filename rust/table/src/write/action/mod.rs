@@ -414,6 +414,5 @@ impl Action {
 }
 
 pub(crate) fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
-    let wait = options.get_or_default(&options::LOCK_WAIT_MS)?;
-    concurrency::table_lock(table.storage.as_ref(), &table.context, wait)
+    concurrency::table_lock(&table.storage, &table.context, options)
 }
