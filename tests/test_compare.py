@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tests.support.compare import difference
+from tests.support.compare import columns_difference, difference
 
 NESTED = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.float64()))])
 
@@ -56,6 +56,28 @@ def test_order_says_nothing_and_number_does() -> None:
 def test_columns_match_by_name() -> None:
     assert difference(pa.table({"a": [1]}), pa.table({"b": [1]})) is not None
     assert difference(pa.table({"a": [1], "b": [1]}), pa.table({"a": [1]})) is not None
+
+
+def test_columns_have_an_order_and_types() -> None:
+    rows = pa.table({"a": [1], "b": ["x"]})
+    assert columns_difference(rows, rows) is None
+    turned = rows.select(["b", "a"])
+    assert columns_difference(turned, rows) == "columns ['b', 'a'], expected ['a', 'b']"
+    assert columns_difference(turned, rows, ordered=False) is None
+    narrow = rows.cast(pa.schema([("a", pa.int32()), ("b", pa.string())]))
+    assert difference(narrow, rows) is None
+    assert columns_difference(narrow, rows) == "a is int32, expected int64"
+    assert columns_difference(narrow.select(["b", "a"]), rows, ordered=False) is not None
+    assert columns_difference(rows.select(["a"]), rows, ordered=False) is not None
+
+
+@pytest.mark.parametrize(
+    "nested", [lambda t: t, pa.list_, lambda t: pa.struct([("a", t)]), lambda t: pa.map_(pa.string(), t)]
+)
+def test_the_spellings_of_a_text_type_are_one_type(nested) -> None:
+    tables = [pa.schema([("c", nested(kind))]).empty_table() for kind in (pa.string(), pa.large_string())]
+    assert columns_difference(*tables) is None
+    assert columns_difference(tables[0], pa.schema([("c", nested(pa.binary()))]).empty_table()) is not None
 
 
 def test_map_entries_and_json_members_have_no_order() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 from hudini.errors import InvalidOption, UnsupportedFeature
 
+_OPTIONS_HINT = 'options are a dict, as in {"hoodie.metadata.enable": "false"}'
+
 
 def path_text(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
@@ -21,10 +23,14 @@ def path_text(path: str | os.PathLike[str]) -> str:
 
 def options_text(options: Mapping[str, Any] | None) -> dict[str, str]:
     """Options as text, as Apache Hudi has them: `True` is `true`."""
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidOption(f"options map keys to values, and are no {type(options).__name__}", hint=_OPTIONS_HINT)
     return {_key(key): _value(key, value) for key, value in (options or {}).items()}
 
 
 def metadata_text(metadata: Mapping[str, str] | None) -> dict[str, str]:
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata maps strings to strings, and is no {type(metadata).__name__}")
     for key, value in (metadata or {}).items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"metadata maps strings to strings; {key!r} maps to {value!r}")
@@ -64,17 +70,18 @@ def completion_text(when: Any) -> str | None:
     return completed if isinstance(completed, str) else instant_text(when)
 
 
-# What a count of the core may be.
+# What a count of the core may be, and a small one.
 _MOST = (1 << 63) - 1
+SMALL = (1 << 32) - 1
 
 
-def whole_number(value: Any, name: str) -> int | None:
-    """How many of something, or None for as many as there are."""
+def whole_number(value: Any, name: str, most: int = _MOST) -> int | None:
+    """How many of something, or None where nothing is said."""
     if value is None:
         return None
     number = operator.index(value)
-    if not 0 <= number <= _MOST:
-        raise InvalidOption(f"{name} is a number from 0 to {_MOST}, not {number}")
+    if not 0 <= number <= most:
+        raise InvalidOption(f"{name} is a number from 0 to {most}, not {number}")
     return number
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hudini._optional import need
+from hudini._values import rows_of
 from hudini.streams import ArrowRows
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _user_columns(scan: Scan) -> pyarrow.Schema:
 def _rows_by_name(scan: Scan, keyed: bool) -> dict[Any, list[_Row]]:
     found: dict[Any, list[_Row]] = {}
     for batch in scan:
-        for row in batch.to_pylist():
+        for row in rows_of(batch):
             values = {name: value for name, value in row.items() if not name.startswith("_hoodie_")}
             name = tuple(row[column] for column in _KEY) if keyed else _text(values)
             found.setdefault(name, []).append(values)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import decimal
 import math
+import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -61,6 +61,12 @@ def _condition(condition: Any) -> str:
     )
 
 
+def is_decimal(value: Any) -> bool:
+    """Whoever has one has loaded what makes them, which takes its time."""
+    decimal = sys.modules.get("decimal")
+    return decimal is not None and isinstance(value, decimal.Decimal)
+
+
 def _value(value: Any) -> str:
     if hasattr(value, "item") and hasattr(value, "dtype"):  # a scalar of NumPy
         value = value.astype("datetime64[us]").item() if value.dtype.kind == "M" else value.item()
@@ -73,7 +79,7 @@ def _value(value: Any) -> str:
     if isinstance(value, float):
         text = float.__repr__(value)
         return f"{text}D" if math.isfinite(value) else f"cast('{text}' as double)"
-    if isinstance(value, decimal.Decimal) and value.is_finite():
+    if is_decimal(value) and value.is_finite():
         return f"{value:f}"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 # Rows that a notebook shows; what more there is, it says.
@@ -11,6 +10,13 @@ SHOWN = 50
 _LONGEST = 300
 # No colours: they are the theme's.
 _CELL = "text-align:left;vertical-align:top;white-space:pre-wrap"
+
+
+def escape(text: str) -> str:
+    """Text as HTML. The module that does it brings all entities along, for which no import of hudini should wait."""
+    import html
+
+    return html.escape(text)
 
 
 def titled(title: str, *parts: str) -> str:
@@ -31,6 +37,12 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
     lines = (f"<tr>{''.join(_cell(row.get(name)) for name in names)}</tr>" for row in rows[:SHOWN])
     more = f"<small>{len(rows) - SHOWN} more rows</small>" if len(rows) > SHOWN else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+
+
+def fields(schema: Iterable[Any]) -> str:
+    """The columns of a schema."""
+    columns = [{"column": field.name, "type": str(field.type), "nullable": field.nullable} for field in schema]
+    return table(columns, ("column", "type", "nullable"))
 
 
 def _cell(value: Any) -> str:

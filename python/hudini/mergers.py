@@ -30,6 +30,8 @@ def register_merger(strategy_id: str, function: Callable[[pyarrow.RecordBatch, p
     ...     return new.set_column(new.schema.get_field_index("name"), "name", name)
     >>> hudini.register_merger("11111111-2222-3333-4444-555555555555", newer_but_for_null_names)
     """
+    if not callable(function):
+        raise TypeError(f"a merger is a function of two record batches, not {function!r}")
     arrow = need("pyarrow", "register_merger()")
 
     def as_batch(rows: Any) -> pyarrow.RecordBatch:

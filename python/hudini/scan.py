@@ -56,7 +56,10 @@ class Scan(ArrowRows):
             return self._core.count(listener)
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
-        """The scan in pieces of about `target_bytes` of files, which other processes read with `hudini.read_split`."""
+        """The scan in pieces of about `target_bytes` of files, which other processes read with `hudini.read_split`.
+
+        Who reads one knows nothing of the others, so a scan with a limit has none. Batches have the scan's size.
+        """
         return [Split(piece) for piece in self._core.splits(whole_number(target_bytes, "target_bytes"))]
 
     def explain(self, run: bool = False, *, progress: Wanted = None) -> dict[str, Any]:
@@ -76,8 +79,7 @@ class Scan(ArrowRows):
         return f"Scan({self._path}, instant {self.instant})"
 
     def _repr_html_(self) -> str:
-        columns = [{"column": f.name, "type": str(f.type), "nullable": f.nullable} for f in self.schema]
-        return _html.titled(repr(self), _html.table(columns, ("column", "type", "nullable")))
+        return _html.titled(repr(self), _html.fields(self.schema))
 
 
 class Split:
@@ -131,6 +133,12 @@ class SplitRows(ArrowRows):
     def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
         return iter(self.reader())
 
+    def __repr__(self) -> str:
+        return f"SplitRows({self._split})"
+
+    def _repr_html_(self) -> str:
+        return _html.titled(repr(self), _html.fields(self.schema))
+
 
 def read_split(split: Split, *, batch_size: int | None = None) -> SplitRows:
     """The rows of one split, wherever it was pickled to.
@@ -140,4 +148,6 @@ def read_split(split: Split, *, batch_size: int | None = None) -> SplitRows:
     >>> with concurrent.futures.ProcessPoolExecutor() as pool:
     ...     tables = list(pool.map(piece, table.read().splits()))
     """
+    if not isinstance(split, Split):
+        raise TypeError(f"a split is one of those that Scan.splits() gives, not {split!r}")
     return SplitRows(split, whole_number(batch_size, "batch_size"))

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hudini import _html
 from hudini._optional import is_instance, need
 from hudini.errors import SchemaMismatch
 
@@ -69,6 +70,12 @@ class Schema:
             return "Schema(install pyarrow to see the columns)"
         lines = "".join(f"\n  {f.name}: {f.type}{'' if f.nullable else ' not null'}" for f in fields)
         return f"Schema({lines}\n)"
+
+    def _repr_html_(self) -> str:
+        try:
+            return _html.fields(self)
+        except ModuleNotFoundError:
+            return _html.titled(repr(self))
 
 
 def as_schema(schema: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hudini import _core
-from hudini._arguments import instant_text, options_text
+from hudini._arguments import SMALL, instant_text, options_text, whole_number
 from hudini._filters import filter_text
 from hudini.actions import CommitResult
 
@@ -129,8 +129,8 @@ class Services:
 
         >>> table.services.clean(retain=5)
         """
-        given = options_text(options)
-        return CleanResult(**_core.clean(self._core, schedule, execute, dry_run, policy, retain, given))
+        told = whole_number(retain, "retain", SMALL), options_text(options)
+        return CleanResult(**_core.clean(self._core, schedule, execute, dry_run, policy, *told))
 
     def archive(self, dry_run: bool = False, *, options: Mapping[str, Any] | None = None) -> ArchiveResult:
         """Moves old instants from the active timeline into its history, so that the table opens quickly.

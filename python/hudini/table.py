@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hudini import _core, _html
 from hudini._arguments import (
+    SMALL,
     byte_count,
     completion_text,
     instant_text,
@@ -21,13 +22,16 @@ from hudini._arguments import (
 from hudini._filters import filter_text
 from hudini.actions import CommitResult
 from hudini.data import Input, as_input, as_keys
-from hudini.errors import TableExists
+from hudini.errors import InvalidOption, TableExists
 from hudini.progress import Wanted, watching
 from hudini.report import Report
 from hudini.scan import Scan
 from hudini.schema import Schema, as_schema
-from hudini.services import Services
-from hudini.streams import ArrowRows, Rows
+from hudini.streams import Rows
+
+if TYPE_CHECKING:
+    from hudini.inspecting import Inspect
+    from hudini.services import Services
 
 Path = str | os.PathLike[str]
 Options = Mapping[str, Any]
@@ -46,45 +50,8 @@ _HISTORY = {
     "seconds": "double",
     "metadata": "map<string,string>",
 }
-_TIMELINE = {
-    "requested": "string not null",
-    "completed": "string",
-    "action": "string not null",
-    "state": "string not null",
-    "operation": "string",
-}
-_PARTITIONS = {
-    "partition": "string not null",
-    "slices": "long not null",
-    "base_files": "long not null",
-    "base_bytes": "long not null",
-    "log_files": "long not null",
-    "log_bytes": "long not null",
-}
-_SLICES = {
-    "partition": "string not null",
-    "file_id": "string not null",
-    "base_instant": "string not null",
-    "base_file": "string",
-    "log_files": "list<string>",
-    "bytes": "long not null",
-}
-_FILES = {
-    "partition": "string not null",
-    "file_id": "string not null",
-    "kind": "string not null",
-    "name": "string not null",
-    "bytes": "long not null",
-}
-_INDEXES = {
-    "name": "string not null",
-    "state": "string not null",
-    "type": "string",
-    "function": "string",
-    "columns": "list<string>",
-    "options": "map<string,string>",
-    "version": "string",
-}
+# Only to tell a column that is left out from one that is not there.
+_META = [f"_hoodie_{name}" for name in ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")]
 
 
 def open(
@@ -98,11 +65,9 @@ def open(
 
     >>> table = hudini.open("s3://lake/trips")
     """
-    return Table(
-        _core.Table.open(
-            path_text(path), options_text(storage_options), options_text(options), whole_number(threads, "threads")
-        )
-    )
+    storage = options_text(storage_options)
+    core = _core.Table.open(path_text(path), storage, options_text(options), whole_number(threads, "threads"))
+    return Table(core, storage)
 
 
 def create(
@@ -141,6 +106,7 @@ def create(
     >>> schema = {"id": "string not null", "ts": "long", "city": "string"}
     >>> table = hudini.create("trips", schema, record_key="id", ordering="ts")
     """
+    storage = options_text(storage_options)
     core = _core.Table.create(
         path_text(path),
         as_schema(schema),
@@ -151,13 +117,13 @@ def create(
         name,
         merge_mode,
         key_generator,
-        table_version,
+        whole_number(table_version, "table_version", SMALL),
         options_text(options),
-        options_text(storage_options),
+        storage,
         exist_ok,
         whole_number(threads, "threads"),
     )
-    return Table(core)
+    return Table(core, storage)
 
 
 def is_table(path: Path, *, storage_options: Options | None = None) -> bool:
@@ -202,8 +168,10 @@ class Table:
     Made by `hudini.open` and `hudini.create`. It is an Arrow stream of the newest rows itself: `pyarrow.table(table)`.
     """
 
-    def __init__(self, core: _core.Table) -> None:
+    def __init__(self, core: _core.Table, storage_options: Mapping[str, str] | None = None) -> None:
         self._core = core
+        # For files that are looked at by themselves.
+        self._storage_options = dict(storage_options or {})
 
     @property
     def path(self) -> str:
@@ -266,11 +234,15 @@ class Table:
     @property
     def inspect(self) -> Inspect:
         """The table's inner state, as tables."""
+        from hudini.inspecting import Inspect
+
         return Inspect(self)
 
     @property
     def services(self) -> Services:
         """Compaction, cleaning, archiving and more, by hand: writes do what is due by themselves."""
+        from hudini.services import Services
+
         return Services(self._core)
 
     def read(
@@ -307,6 +279,7 @@ class Table:
         names = None if columns is None else name_list(columns, "columns")
         where, when, most = filter_text(filter), instant_text(as_of), byte_count(memory_limit, "memory_limit")
         rows, at_a_time = whole_number(limit, "limit"), whole_number(batch_size, "batch_size")
+        _check_meta(names, meta)
         core = self._core.scan(names, where, when, None, None, mode, meta, rows, at_a_time, most)
         return Scan(core, self.path)
 
@@ -316,6 +289,9 @@ class Table:
         end: Any = None,
         columns: Sequence[str] | None = None,
         filter: str | Sequence[Any] | None = None,
+        *,
+        meta: bool = True,
+        limit: int | None = None,
     ) -> Scan:
         """The rows that were written after `start` and up to `end`, as they stood at the end of that range.
 
@@ -329,13 +305,16 @@ class Table:
             end: inclusive; None is now.
             columns: only these, in this order.
             filter: only the rows for which it holds, as in `read()`.
+            meta: with the five `_hoodie_` columns, as in `read()`.
+            limit: at most so many rows.
 
         >>> last = table.history(limit=1)[0]
         >>> table.incremental(start=last).to_arrow()  # nothing, until somebody writes again
         """
         names = None if columns is None else name_list(columns, "columns")
-        where, window = filter_text(filter), _window(start, end)
-        core = self._core.scan(names, where, None, window, None, None, True, None, None, None)
+        where, window, rows = filter_text(filter), _window(start, end), whole_number(limit, "limit")
+        _check_meta(names, meta)
+        core = self._core.scan(names, where, None, window, None, None, meta, rows, None, None)
         return Scan(core, self.path)
 
     def changes(self, start: Any = None, end: Any = None, images: Literal["struct", "json"] = "struct") -> Scan:
@@ -527,68 +506,18 @@ class Table:
             "partitioned by": ", ".join(self.partition_by),
             "merge mode": self.merge_mode,
         }
-        columns = [{"column": f.name, "type": str(f.type), "nullable": f.nullable} for f in self.schema]
         known = _html.record({name: value for name, value in facts.items() if value})
-        return _html.titled(repr(self), known, _html.table(columns, ("column", "type", "nullable")))
+        return _html.titled(repr(self), known, _html.fields(self.schema))
+
+
+def _check_meta(columns: list[str] | None, meta: bool) -> None:
+    asked = [] if meta else [name for name in columns or [] if name in _META]
+    if asked:
+        raise InvalidOption(
+            f"columns names {', '.join(asked)}, and meta=False leaves out Hudi's own columns",
+            hint="leave out meta=False: with columns, only those come that it names",
+        )
 
 
 def _window(start: Any, end: Any) -> tuple[str | None, str | None]:
     return None if start == "earliest" else completion_text(start), completion_text(end)
-
-
-class Inspect:
-    """The inner state of a table as small tables, for looking and for tests."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def timeline(self, archived: bool = False, operations: bool = True) -> Rows:
-        """The actions of the active timeline, oldest first: requested, completed, action, state, operation.
-
-        With `archived` those of the history too. Table version 6 knows no completion times; requested times stand in.
-        Operations are in what each commit says of itself; without them a long history is listed several times faster.
-        """
-        return Rows(self._table._core.timeline(archived, operations), _TIMELINE)
-
-    def partitions(self) -> Rows:
-        """The partitions, by path: partition, slices, base_files, base_bytes, log_files, log_bytes, as they are now."""
-        return Rows(self._table._core.partitions(), _PARTITIONS)
-
-    def slices(self, as_of: Any = None, partition: str | None = None) -> Rows:
-        """The newest slice of each file group: partition, file_id, base_instant, base_file, log_files, bytes.
-
-        `as_of` is a time as in `Table.read`; `partition` a path, `""` where there are none.
-        """
-        return Rows(self._table._core.slices(instant_text(as_of), partition), _SLICES)
-
-    def files(self, as_of: Any = None) -> Rows:
-        """The files of these slices: partition, file_id, kind (base or log), name, bytes."""
-        return Rows(self._table._core.files(instant_text(as_of)), _FILES)
-
-    def indexes(self) -> Rows:
-        """The partitions of the metadata table: name, state, type, function, columns, options, version.
-
-        The state is `ready`, `in flight` while Apache Hudi builds the index, or `defined` where there is nothing more.
-        """
-        return Rows(self._table._core.indexes(), _INDEXES)
-
-    def metadata(self, partition: str | None = "files") -> Metadata:
-        """The records of the metadata table, of one partition or (None) of all: an Arrow stream.
-
-        They are merged, deleted ones left out. `key` and `type` tell what a record is about; of the other columns one
-        is not null.
-
-        >>> table.inspect.metadata("column_stats").to_pandas()
-        """
-        return Metadata(self._table._core, partition)
-
-
-class Metadata(ArrowRows):
-    """Records of the metadata table. Each call reads them anew."""
-
-    def __init__(self, core: _core.Table, partition: str | None) -> None:
-        self._core = core
-        self._partition = partition
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._core.metadata(self._partition).__arrow_c_stream__(requested_schema)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hudini
+from tests.support.compare import columns_difference, difference
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,6 +25,17 @@ else:
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
 JSON_COLUMNS = {"cdc": ("before", "after")}
+# Release 0.15 hands a plain read of base files to Spark's reader of files, which puts partition columns last. In the
+# table's schema, and in what later releases give, they stand where they were written; so they do in hudini's answers.
+OTHER_ORDER = frozenset(
+    {
+        "cow_evolve_add_column_v6::snapshot",
+        "cow_evolve_add_column_v6::time_travel_0",
+        "cow_evolve_add_column_v6::time_travel_2",
+        "cow_virtual_keys_complex_v6::snapshot",
+        "mor_types_all_v6::read_optimized",
+    }
+)
 NO_OPTIONS: Mapping[str, str] = {}
 
 
@@ -59,6 +71,15 @@ class Read:
         if self.facts.get("versions_disagree"):
             files += [answer for answer in self.facts.get("other_answers", {}).values() if answer.endswith(".parquet")]
         return [pq.read_table(CASES / self.case / file) for file in files]
+
+    def problem(self, rows: pa.Table) -> str | None:
+        """What keeps the rows from being a right answer: columns, their order, their types, or the rows themselves."""
+        ordered = str(self) not in OTHER_ORDER
+        problems = [
+            columns_difference(rows, answer, ordered) or difference(rows, answer, self.json_columns)
+            for answer in self.answers()
+        ]
+        return None if None in problems else "\n".join(map(str, problems))
 
     def run(self, folder: Path) -> pa.Table:
         """Asks hudini, of a fresh copy of the table in `folder`."""

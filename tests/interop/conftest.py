@@ -11,7 +11,7 @@ import pytest
 
 from .oracle import Oracle, OracleUnavailable
 
-# Tests with many cases, each of which takes Apache Hudi many seconds: of these every third runs, and all with
+# Tests with many cases, each of which takes Apache Hudi many seconds: of these every fourth runs, and all with
 # HUDINI_INTEROP=all (`make interop-nightly`).
 MANY_CASES = {
     "test_compaction.py",
@@ -20,8 +20,9 @@ MANY_CASES = {
     "test_jobs.py",
     "test_metadata_table.py",
     "test_roundtrip.py",
+    "test_shared_lock.py",
 }
-EVERY = 3
+EVERY = 4
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

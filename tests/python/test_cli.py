@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
 import os
@@ -292,3 +293,117 @@ def test_diff(path: str, tmp_path: Path) -> None:
     with pa.ipc.open_file(target) as reader:
         assert reader.read_all().num_rows == 3
     assert json.loads(run("diff", str(copy), after, after, "--json")[0]) == []
+
+
+FAR = {
+    "day": ["+29349-01-26", "-25410-12-06"],
+    "at": ["+294247-01-10T04:00:54.775807+00:00", "0000-03-01T00:00:00+00:00"],
+}
+
+
+@pytest.fixture(scope="module")
+def far(tmp_path_factory: pytest.TempPathFactory) -> hudini.Table:
+    """A table with dates and times outside Python's years, one for each commit, plain and nested."""
+    days = pa.array([10_000_000, -10_000_000], pa.int32()).cast(pa.date32())
+    times = pa.array([2**63 - 1, -62_162_035_200_000_000], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    keys = pa.array(["a", "b"])
+    columns = {
+        "id": keys,
+        "day": days,
+        "at": times,
+        "days": pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), days),
+        "named": pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), keys, days),
+        "both": pa.StructArray.from_arrays([days, times], ["day", "at"]),
+        "near": pa.array([datetime.date(2024, 2, 29), None]),
+    }
+    rows = pa.table(columns)
+    where = tmp_path_factory.mktemp("far") / "t"
+    schema = pa.schema([field.with_nullable(field.name != "id") for field in rows.schema])
+    options = {"hoodie.bucket.index.num.buckets": 1}
+    table = hudini.create(where, schema, record_key="id", options=options)
+    for number in range(2):
+        table.upsert(rows.slice(number, 1))
+    return table
+
+
+@pytest.mark.parametrize("verb", [["read"], ["head"], ["sql", "from t"]])
+def test_times_outside_pythons_years_are_shown_as_text(far: hudini.Table, verb: list[str]) -> None:
+    name, *rest = verb
+    rows = json.loads(run(name, far.path, *rest, "--json")[0])
+    told = list(csv.DictReader(io.StringIO(run(name, far.path, *rest, "--csv")[0])))
+    human, _ = run(name, far.path, *rest)
+    for place, (row, line) in enumerate(zip(rows, told, strict=True)):
+        day, at = FAR["day"][place], FAR["at"][place]
+        assert (row["day"], row["at"], row["days"]) == (day, at, [day])
+        assert row["named"] == {row["id"]: day}
+        assert row["both"] == {"day": day, "at": at}
+        assert (line["day"], line["at"], json.loads(line["both"])) == (day, at, row["both"])
+        assert day in human and at in human
+    assert [row["near"] for row in rows] == ["2024-02-29", None]
+
+
+def test_differences_and_changes_hold_times_outside_pythons_years(far: hudini.Table, tmp_path: Path) -> None:
+    newest, first = far.history()
+    [row] = json.loads(run("diff", far.path, first["instant"], newest["instant"], "--json")[0])
+    assert (row["change"], row["after"]["day"], row["after"]["at"]) == ("added", FAR["day"][1], FAR["at"][1])
+    target = tmp_path / "diff.arrow"
+    run("diff", far.path, first["instant"], newest["instant"], "--arrow", str(target))
+    with pa.ipc.open_file(target) as reader:
+        after = reader.read_all()["after"].combine_chunks()
+    assert after.field("day").cast(pa.int32()).to_pylist() == [-10_000_000]
+    assert after.field("days").flatten().cast(pa.int32()).to_pylist() == [-10_000_000]
+    rows = json.loads(run("changes", far.path, "--json")[0])
+    assert [(row["op"], row["after"]["day"]) for row in rows] == [("i", day) for day in FAR["day"]]
+
+
+OPTION_VERBS = ["read", "head", "count", "incremental", "changes", "slices", "files", "partitions", "history"]
+OPTION_VERBS += ["timeline", "schema", "describe", "verify", "indexes"]
+
+
+@pytest.mark.parametrize("verb", [*OPTION_VERBS, "sql", "diff"])
+def test_reading_verbs_take_options_of_apache_hudi(path: str, verb: str) -> None:
+    instant = str(hudini.open(path).history(1)[0]["instant"])
+    rest = {"sql": ["from t"], "diff": [instant, instant]}.get(verb, [])
+    run(verb, path, *rest, "--option", "hoodie.metadata.enable=false", "--json")
+    assert "hoodie.metadata.enabled" in run(verb, path, *rest, "--option", "hoodie.metadata.enabled=1", code=1)[1]
+    run(verb, path, *rest, "-o", "nothing", code=2)
+
+
+def test_an_option_counts(path: str) -> None:
+    first = str(hudini.open(path).history()[-1]["instant"])
+    assert run("count", path, "--option", f"as.of.instant={first}")[0] == "2\n"
+
+
+def test_incremental_without_meta_and_a_few_rows(path: str) -> None:
+    assert run("incremental", path, "--csv")[0].startswith("_hoodie_commit_time,")
+    lines = run("incremental", path, "--csv", "--no-meta", "--limit", "1")[0].splitlines()
+    assert (lines[0], len(lines)) == ("id,ts,note", 2)
+
+
+def test_images_of_changes_as_json(path: str) -> None:
+    rows = json.loads(run("changes", path, "--images", "json", "--json")[0])
+    assert [json.loads(row["after"])["id"] for row in rows] == ["k0", "k1", "k2"]
+    run("changes", path, "--images", "xml", code=2)
+
+
+def test_head_of_what_is_compacted(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string not null", "v": "long"}, record_key="id", table_type="mor")
+    table.insert([{"id": "a", "v": 1}])
+    table.upsert([{"id": "a", "v": 2}])
+    for mode, value in (("snapshot", 2), ("read_optimized", 1)):
+        assert json.loads(run("head", table.path, "--mode", mode, "--json")[0]) == [{"id": "a", "v": value}]
+
+
+@pytest.mark.parametrize(
+    "query", ["create table x (a int)", "copy t to '{}'", "", "select 1; create table x as from t", "begin"]
+)
+def test_sql_that_asks_for_no_rows_is_refused(path: str, tmp_path: Path, query: str) -> None:
+    target = tmp_path / "copy.csv"
+    assert "asks for no rows" in run("sql", path, query.format(target), code=2)[1]
+    assert not target.exists()
+
+
+def test_sql_of_several_statements_ends_in_a_question(path: str) -> None:
+    query = "create table x as from t; select count(*) n from x"
+    assert json.loads(run("sql", path, query, "--json")[0]) == [{"n": 3}]
+    assert json.loads(run("sql", path, "describe t", "--json")[0])[0]["column_name"] == "id"

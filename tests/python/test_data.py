@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -231,6 +232,15 @@ def test_numbers_that_are_none(value: int) -> None:
         byte_count(value, "memory_limit")
     with pytest.raises(hudini.InvalidOption, match="memory_limit is a number"):
         byte_count("9999999999TB", "memory_limit")
+
+
+def test_small_numbers(tmp_path: Path) -> None:
+    with pytest.raises(hudini.InvalidOption, match="table_version is a number from 0 to"):
+        hudini.create(tmp_path, {"id": "string not null"}, record_key="id", table_version=-1)
+    table = hudini.create(tmp_path, {"id": "string not null"}, record_key="id")
+    for retain in (-1, 2**70):
+        with pytest.raises(hudini.InvalidOption, match="retain is a number from 0 to"):
+            table.services.clean(retain=retain)
 
 
 def test_options_become_text() -> None:

@@ -25,11 +25,11 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def inspect(path: Path) -> hudini.table.Inspect:
+def inspect(path: Path) -> hudini.inspecting.Inspect:
     return hudini.open(path).inspect
 
 
-def test_slices_are_those_of_apache_hudi(inspect: hudini.table.Inspect) -> None:
+def test_slices_are_those_of_apache_hudi(inspect: hudini.inspecting.Inspect) -> None:
     newest: dict[tuple[str, str], dict[str, object]] = {}
     replaced = {"9203d89d-fe2c-4bf0-bf4e-446f4cf50897-0"}
     for row in catalogue.facts()[CASE]["slices"]:
@@ -45,7 +45,7 @@ def test_slices_are_those_of_apache_hudi(inspect: hudini.table.Inspect) -> None:
     assert inspect.slices(partition="nowhere") == []
 
 
-def test_files_and_partitions_are_those_of_the_slices(inspect: hudini.table.Inspect, path: Path) -> None:
+def test_files_and_partitions_are_those_of_the_slices(inspect: hudini.inspecting.Inspect, path: Path) -> None:
     slices, files = inspect.slices(), inspect.files()
     named = [(row["partition"], name) for row in slices for name in [row["base_file"], *row["log_files"]] if name]
     assert [(row["partition"], row["name"]) for row in files] == named
@@ -58,7 +58,7 @@ def test_files_and_partitions_are_those_of_the_slices(inspect: hudini.table.Insp
         assert row["base_bytes"] + row["log_bytes"] == sum(file["bytes"] for file in of_it)
 
 
-def test_files_as_of_a_commit_are_fewer(path: Path, inspect: hudini.table.Inspect) -> None:
+def test_files_as_of_a_commit_are_fewer(path: Path, inspect: hudini.inspecting.Inspect) -> None:
     first = hudini.open(path).history()[-1]
     then = inspect.files(as_of=first)
     assert {row["kind"] for row in then} == {"base"}
@@ -66,7 +66,7 @@ def test_files_as_of_a_commit_are_fewer(path: Path, inspect: hudini.table.Inspec
     assert inspect.slices(as_of=first["instant"])[0]["base_instant"] == first["instant"]
 
 
-def test_indexes(inspect: hudini.table.Inspect) -> None:
+def test_indexes(inspect: hudini.inspecting.Inspect) -> None:
     rows = {row["name"]: row for row in inspect.indexes()}
     assert sorted(rows) == INDEXES
     assert {row["state"] for row in rows.values()} == {"ready"}
@@ -76,7 +76,7 @@ def test_indexes(inspect: hudini.table.Inspect) -> None:
     assert pa.table(inspect.indexes()).num_rows == len(INDEXES)
 
 
-def test_metadata_is_an_arrow_stream_that_can_be_read_again(inspect: hudini.table.Inspect) -> None:
+def test_metadata_is_an_arrow_stream_that_can_be_read_again(inspect: hudini.inspecting.Inspect) -> None:
     files = inspect.metadata()
     first = files.to_arrow()
     assert first.column("key").to_pylist() == ["__all_partitions__", "la", "ny", "sf"]
@@ -118,7 +118,7 @@ def test_writes_keep_the_metadata_table_unless_they_are_told_not_to(tmp_path: Pa
     assert table.read().count() == 3
 
 
-def test_the_verbs(path: Path, inspect: hudini.table.Inspect) -> None:
+def test_the_verbs(path: Path, inspect: hudini.inspecting.Inspect) -> None:
     table = str(path)
     for verb in ("partitions", "slices", "files", "indexes"):
         assert json.loads(run(verb, table, "--json")[0]) == getattr(inspect, verb)()
@@ -131,3 +131,38 @@ def test_the_verbs(path: Path, inspect: hudini.table.Inspect) -> None:
     assert note.endswith("rows\n")
     assert len(json.loads(run("metadata", table, "all", "--json")[0])) == inspect.metadata(None).to_arrow().num_rows
     assert "has no partition 'nope'" in run("metadata", table, "nope", code=1)[1]
+
+
+def test_results_show_what_they_are(path: Path, inspect: hudini.inspecting.Inspect) -> None:
+    table = hudini.open(path)
+    assert repr(inspect.metadata("record_index")) == f"Metadata({table.path}, record_index)"
+    assert repr(inspect.metadata(None)) == f"Metadata({table.path}, all partitions)"
+    assert "filesystemMetadata" in inspect.metadata()._repr_html_()
+    assert "no partition &#x27;nope&#x27;" in inspect.metadata("nope")._repr_html_()
+    split = table.read().splits()[0]
+    rows = hudini.read_split(split)
+    assert repr(rows) == f"SplitRows({split})"
+    for html in (rows._repr_html_(), table.schema._repr_html_()):
+        assert "<table>" in html
+        assert all(name in html for name in table.schema.names)
+
+
+def test_log_blocks(path: Path, inspect: hudini.inspecting.Inspect, tmp_path: Path) -> None:
+    logs = [f"{row['partition']}/{row['name']}" for row in inspect.files() if row["kind"] == "log"]
+    assert logs
+    for log in logs:
+        blocks = inspect.log_blocks(log)
+        shown = json.loads(run("log", str(path / log), "--json")[0])
+        assert blocks == inspect.log_blocks(path / log)
+        assert [(b["offset"], b["kind"], b["headers"], b["bytes"], b["records"], b["error"]) for b in blocks] == [
+            (s["offset"], s["kind"], s["headers"], s["content_length"], s["count"], s["error"]) for s in shown
+        ]
+        assert pa.table(blocks).column("offset").to_pylist() == [block["offset"] for block in shown]
+    whole = (path / logs[0]).read_bytes()
+    damaged = tmp_path / "damaged.log"
+    damaged.write_bytes(whole + whole[:-20] + whole)
+    found = inspect.log_blocks(damaged)
+    assert [row["offset"] for row in found if row["kind"] == "damaged"]
+    assert pa.table(found).num_rows == len(found)
+    with pytest.raises(hudini.StorageFailure):
+        inspect.log_blocks("nowhere.log")

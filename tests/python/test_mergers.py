@@ -65,3 +65,8 @@ def test_what_goes_wrong_in_it_is_told(table: tuple[hudini.Table, str]) -> None:
     hudini.register_merger(strategy, lambda old, new: new.slice(0, 0))
     with pytest.raises(hudini.SchemaMismatch, match="merger"):
         handle.read().to_arrow()
+
+
+def test_a_merger_is_a_function() -> None:
+    with pytest.raises(TypeError, match="a merger is a function"):
+        hudini.register_merger("test-no-function", 5)  # type: ignore[arg-type]

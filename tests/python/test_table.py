@@ -474,3 +474,32 @@ def test_columns_that_rows_lack_are_not_dropped(table: hudini.Table) -> None:
         table.upsert([trip("a", 1)], options=drops)
     assert table.history() == []
     assert hudini.open(table.path, options=drops).read().to_arrow().num_rows == 0
+
+
+def test_columns_that_meta_leaves_out_are_told_as_such(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
+    for ask in (table.read, table.incremental):
+        with pytest.raises(hudini.InvalidOption, match="_hoodie_commit_time, and meta=False leaves out"):
+            ask(columns=["id", "_hoodie_commit_time"], meta=False)
+        assert ask(columns=["_hoodie_commit_time"]).schema.names == ["_hoodie_commit_time"]
+        with pytest.raises(hudini.SchemaMismatch, match="no column 'nope'"):
+            ask(columns=["nope"], meta=False)
+
+
+def test_incremental_takes_meta_and_limit(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
+    table.upsert([{"id": name} for name in "abc"])
+    rows = table.incremental(meta=False, limit=2)
+    assert rows.schema.names == ["id"]
+    assert rows.to_arrow().num_rows == 2
+
+
+def test_arguments_of_the_wrong_shape_are_told(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string not null"}, record_key="id")
+    for wrong in ([("a", "b")], "a=b", 5):
+        with pytest.raises(hudini.InvalidOption, match="options map keys to values"):
+            hudini.open(table.path, options=wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="metadata maps strings to strings"):
+        table.upsert([{"id": "a"}], metadata=[("a", "b")])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Scan\.splits\(\)"):
+        hudini.read_split("x")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Equality of rows: as multisets, columns by name, values exactly.
+"""Equality of rows: as multisets, columns by name, values exactly; apart from it, equality of columns.
 
 NaN equals NaN, -0.0 does not equal 0.0, a map is a set of entries, a struct has named fields, JSON texts named as such
 are compared as the objects they spell.
@@ -28,6 +28,35 @@ def difference(actual: pa.Table, expected: pa.Table, json_columns: Collection[st
     lines += [f"  unexpected {count}x {dict(zip(names, row, strict=True))}" for row, count in _first(surplus)]
     lines += [f"  missing    {count}x {dict(zip(names, row, strict=True))}" for row, count in _first(missing)]
     return "\n".join(lines)
+
+
+def columns_difference(actual: pa.Table, expected: pa.Table, ordered: bool = True) -> str | None:
+    """What sets the columns of the two apart: names, their order unless not `ordered`, types. None if nothing does."""
+    got, wanted = columns_of(actual), columns_of(expected)
+    if got == wanted or (not ordered and sorted(got, key=repr) == sorted(wanted, key=repr)):
+        return None
+    if [name for name, _ in got] != [name for name, _ in wanted]:
+        return f"columns {actual.column_names}, expected {expected.column_names}"
+    pairs = zip(got, wanted, strict=True)
+    return "; ".join(f"{one[0]} is {one[1]}, expected {other[1]}" for one, other in pairs if one != other)
+
+
+def columns_of(table: pa.Table) -> list[tuple[str, pa.DataType]]:
+    """Names and types in their order, where the spellings of a text type are one type, wherever it stands."""
+    return [(field.name, _plain(field.type)) for field in table.schema]
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.string()
+    if types.is_struct(kind):
+        return pa.struct([(field.name, _plain(field.type)) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if types.is_list(kind) or types.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    return kind
 
 
 def _first(rows: Counter[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], int]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hudini.cli.opening import Storage, Where, opened, pairs
+from hudini.cli.opening import Option, Storage, Where, hudi_options, opened
 from hudini.cli.output import Form, Json, note, show_record
 
 
@@ -17,15 +17,12 @@ def compact(
     where: Annotated[
         str | None, typer.Option("--where", "-w", help="Plan only partitions for which this holds.")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of Apache Hudi; repeat it."),
-    ] = None,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
 ) -> None:
     """Folds the logs of a merge-on-read table into new base files."""
-    result = opened(table, storage).services.compact(schedule, execute, where, pairs(option, "--option"))
+    result = opened(table, storage).services.compact(schedule, execute, where, hudi_options(option))
     if json:
         show_record(result.to_dict(), Form(True, False, None))
     else:

@@ -8,18 +8,26 @@ from typing import Annotated, Any
 import typer
 
 from hudini import _core
+from hudini._values import rows_with_dicts
 from hudini.actions import human_bytes
-from hudini.cli.opening import AsOf, Storage, Where, opened, storage_options
+from hudini.cli.opening import AsOf, Option, Storage, Where, opened, storage_options
 from hudini.cli.output import Arrow, Csv, Form, Json, note, show_record, show_rows
 from hudini.streams import Rows
 
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="At most so many, the newest.")]
 
 
-def describe(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+def describe(
+    table: Where,
+    option: Option = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
     """What kind of table it is, and where it stands."""
     form = Form(json, csv, arrow)
-    handle = opened(table, storage)
+    handle = opened(table, storage, option)
     newest = handle.history(1)
     show_record(
         {
@@ -41,6 +49,7 @@ def describe(table: Where, storage: Storage = None, json: Json = False, csv: Csv
 def history(
     table: Where,
     limit: Limit = None,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -48,7 +57,7 @@ def history(
 ) -> None:
     """What was done to the table, newest first."""
     form = Form(json, csv, arrow)
-    found = opened(table, storage).history(limit)
+    found = opened(table, storage, option).history(limit)
     if json or csv or arrow:
         show_rows(found, found.columns, found, form)
     else:
@@ -67,6 +76,7 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
 def timeline(
     table: Where,
     archived: Annotated[bool, typer.Option("--archived", help="Also what was archived.")] = False,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -74,21 +84,27 @@ def timeline(
 ) -> None:
     """The actions of the active timeline with their states, oldest first."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).inspect.timeline(archived=archived), form)
+    _show(opened(table, storage, option).inspect.timeline(archived=archived), form)
 
 
 def partitions(
-    table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None
+    table: Where,
+    option: Option = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
 ) -> None:
     """The partitions, with the number and size of their newest files."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).inspect.partitions(), form)
+    _show(opened(table, storage, option).inspect.partitions(), form)
 
 
 def slices(
     table: Where,
     as_of: AsOf = None,
     partition: Annotated[str | None, typer.Option("--partition", help="Only of this partition, by its path.")] = None,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -96,21 +112,34 @@ def slices(
 ) -> None:
     """The newest slice of each file group: a base file and the logs on top of it."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).inspect.slices(as_of=as_of, partition=partition), form)
+    _show(opened(table, storage, option).inspect.slices(as_of=as_of, partition=partition), form)
 
 
 def files(
-    table: Where, as_of: AsOf = None, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None
+    table: Where,
+    as_of: AsOf = None,
+    option: Option = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
 ) -> None:
     """The files that a read of the table reads."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).inspect.files(as_of=as_of), form)
+    _show(opened(table, storage, option).inspect.files(as_of=as_of), form)
 
 
-def indexes(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+def indexes(
+    table: Where,
+    option: Option = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
     """The partitions of the metadata table, and what they are about."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).inspect.indexes(), form)
+    _show(opened(table, storage, option).inspect.indexes(), form)
 
 
 def metadata(
@@ -118,6 +147,7 @@ def metadata(
     partition: Annotated[
         str, typer.Argument(help="A partition of the metadata table; all of them: the word all.")
     ] = "files",
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -125,12 +155,12 @@ def metadata(
 ) -> None:
     """The records of the metadata table, deleted ones left out."""
     form = Form(json, csv, arrow)
-    found = opened(table, storage).inspect.metadata(None if partition == "all" else partition)
+    found = opened(table, storage, option).inspect.metadata(None if partition == "all" else partition)
     if json or csv or arrow:
-        rows = (row for batch in found.reader() for row in batch.to_pylist(maps_as_pydicts="strict"))
-        show_rows(rows, found.reader().schema.names, found, form)
+        reader = found.reader()
+        show_rows(rows_with_dicts(reader), reader.schema.names, found, form)
     else:
-        lines = (_told(row) for batch in found.reader() for row in batch.to_pylist(maps_as_pydicts="strict"))
+        lines = map(_told, rows_with_dicts(found.reader()))
         show_rows(lines, ["key", "type", "holds"], found, form)
 
 
@@ -150,10 +180,19 @@ def _show(found: Rows, form: Form) -> None:
     show_rows(found, found.columns, found, form)
 
 
-def schema(table: Where, storage: Storage = None, json: Json = False, csv: Csv = False, arrow: Arrow = None) -> None:
+def schema(
+    table: Where,
+    option: Option = None,
+    storage: Storage = None,
+    json: Json = False,
+    csv: Csv = False,
+    arrow: Arrow = None,
+) -> None:
     """The table's columns."""
     form = Form(json, csv, arrow)
-    fields = [{"name": f.name, "type": str(f.type), "nullable": f.nullable} for f in opened(table, storage).schema]
+    fields = [
+        {"name": f.name, "type": str(f.type), "nullable": f.nullable} for f in opened(table, storage, option).schema
+    ]
     found = Rows(fields, {"name": "string not null", "type": "string not null", "nullable": "boolean not null"})
     show_rows(found, found.columns, found, form)
 

@@ -15,20 +15,29 @@ Storage = Annotated[
         "--storage", metavar="KEY=VALUE", help="An option of the storage, such as region=eu-west-1; repeat it."
     ),
 ]
+Option = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of Apache Hudi; repeat it."),
+]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
 
 
-def opened(where: str, storage: list[str] | None) -> hudini.Table:
-    """The table, opened."""
-    return hudini.open(where, storage_options=storage_options(storage))
+def opened(where: str, storage: list[str] | None, option: list[str] | None = None) -> hudini.Table:
+    """The table, opened with what `--storage` and `--option` say."""
+    return hudini.open(where, storage_options=storage_options(storage), options=hudi_options(option))
 
 
 def storage_options(storage: list[str] | None) -> dict[str, str]:
     """What `--storage` says."""
-    return pairs(storage, "--storage")
+    return _pairs(storage, "--storage")
 
 
-def pairs(given: list[str] | None, name: str) -> dict[str, str]:
+def hudi_options(option: list[str] | None) -> dict[str, str]:
+    """What `--option` says."""
+    return _pairs(option, "--option")
+
+
+def _pairs(given: list[str] | None, name: str) -> dict[str, str]:
     """What an option that takes KEY=VALUE again and again says."""
     options = {}
     for pair in given or []:

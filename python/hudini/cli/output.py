@@ -30,6 +30,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hudini._optional import need
+from hudini._values import FarTime
 from hudini.progress import watching
 from hudini.streams import ArrowRows, Rows
 
@@ -87,11 +88,15 @@ def table_text(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> str:
     table = Table(header_style="bold")
     shown = list(rows)
     for name in columns:
-        numbers = all(isinstance(row[name], (int, float)) or row[name] is None for row in shown)
+        numbers = all(_is_number(row[name]) or row[name] is None for row in shown)
         table.add_column(name, justify="right" if numbers and shown else "left", overflow="fold")
     for row in shown:
         table.add_row(*(Text(plain_text(row[name])) for name in columns))
     return _rendered(table)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, FarTime)
 
 
 def record_text(record: Mapping[str, Any]) -> str:
@@ -193,7 +198,7 @@ def _json_value(value: Any) -> Any:
     """JSON's values; what JSON can't say exactly becomes text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if value is None or isinstance(value, (str, int, float)):
+    if value is None or (isinstance(value, (str, int, float)) and not isinstance(value, FarTime)):
         return value
     if isinstance(value, Mapping):
         return {str(key): _json_value(item) for key, item in value.items()}

@@ -10,9 +10,17 @@ import typer
 import hudini
 from hudini._difference import difference
 from hudini._optional import need
-from hudini.cli.opening import AsOf, Storage, Where, opened
+from hudini._values import rows_with_dicts
+from hudini.cli.opening import AsOf, Option, Storage, Where, opened
 from hudini.cli.output import Arrow, Csv, Form, Json, note, show_record, show_rows
 from hudini.streams import ArrowRows
+
+
+class Images(str, Enum):
+    """How rows before and after a change are told."""
+
+    struct = "struct"
+    json = "json"
 
 
 class Mode(str, Enum):
@@ -26,6 +34,7 @@ Columns = Annotated[str | None, typer.Option("--columns", "-c", help="Only these
 Filter = Annotated[
     str | None, typer.Option("--filter", "--where", "-w", help="Only rows for which this holds, as in \"city = 'sf'\".")
 ]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="At most so many rows.")]
 ReadMode = Annotated[Mode, typer.Option("--mode", help="read_optimized leaves out what is not yet compacted.")]
 Start = Annotated[
     str | None, typer.Option("--start", help="Only writes that completed later: an instant or an ISO time.")
@@ -41,7 +50,8 @@ def read(
     as_of: AsOf = None,
     mode: ReadMode = Mode.snapshot,
     meta: Meta = False,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, help="At most so many rows.")] = None,
+    limit: Limit = None,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -49,7 +59,7 @@ def read(
 ) -> None:
     """The table's rows."""
     form = Form(json, csv, arrow)
-    _show(_scan(opened(table, storage), columns, filter, as_of, mode, meta, limit), form)
+    _show(_scan(opened(table, storage, option), columns, filter, as_of, mode, meta, limit), form)
 
 
 def head(
@@ -58,7 +68,9 @@ def head(
     columns: Columns = None,
     filter: Filter = None,
     as_of: AsOf = None,
+    mode: ReadMode = Mode.snapshot,
     meta: Meta = False,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -66,7 +78,7 @@ def head(
 ) -> None:
     """A few of the table's rows."""
     form = Form(json, csv, arrow)
-    _show(_scan(opened(table, storage), columns, filter, as_of, Mode.snapshot, meta, rows), form)
+    _show(_scan(opened(table, storage, option), columns, filter, as_of, mode, meta, rows), form)
 
 
 def count(
@@ -74,6 +86,7 @@ def count(
     filter: Filter = None,
     as_of: AsOf = None,
     mode: ReadMode = Mode.snapshot,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -81,7 +94,7 @@ def count(
 ) -> None:
     """How many rows the table has."""
     form = Form(json, csv, arrow)
-    total = _scan(opened(table, storage), None, filter, as_of, mode, False, None).count(progress=True)
+    total = _scan(opened(table, storage, option), None, filter, as_of, mode, False, None).count(progress=True)
     if json or csv or arrow:
         show_record({"count": total}, form)
     else:
@@ -94,6 +107,9 @@ def incremental(
     end: End = None,
     columns: Columns = None,
     filter: Filter = None,
+    meta: Meta = True,
+    limit: Limit = None,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -101,13 +117,16 @@ def incremental(
 ) -> None:
     """The rows that were written in a range of time, as they stood at its end."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).incremental(start, end, columns=_names(columns), filter=filter), form)
+    handle, names = opened(table, storage, option), _names(columns)
+    _show(handle.incremental(start, end, columns=names, filter=filter, meta=meta, limit=limit), form)
 
 
 def changes(
     table: Where,
     start: Start = None,
     end: End = None,
+    images: Annotated[Images, typer.Option("--images", help="json tells rows as Apache Hudi does.")] = Images.struct,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -115,13 +134,15 @@ def changes(
 ) -> None:
     """What happened to rows in a range of time: inserts (i), updates (u) and deletes (d), before and after."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage).changes(start, end), form)
+    chosen: Any = images.value
+    _show(opened(table, storage, option).changes(start, end, chosen), form)
 
 
 def diff(
     table: Where,
     old: Annotated[str, typer.Argument(metavar="A", help="The earlier state: an instant or an ISO time.")],
     new: Annotated[str, typer.Argument(metavar="B", help="The later one.")],
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -129,7 +150,7 @@ def diff(
 ) -> None:
     """The rows that differ between two states: added, removed, or changed and in which columns."""
     form = Form(json, csv, arrow)
-    found = difference(opened(table, storage), old, new)
+    found = difference(opened(table, storage, option), old, new)
     show_rows(found.rows, found.columns, found, form)
     counts = found.counts()
     note(", ".join(f"{counts[change]} {change}" for change in ("added", "removed", "changed")))
@@ -140,6 +161,7 @@ def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="In it the table is called t.")],
     as_of: AsOf = None,
     meta: Meta = False,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
     csv: Csv = False,
@@ -148,7 +170,8 @@ def sql(
     """Asks the table in SQL, through DuckDB, which takes all of its rows into memory for it."""
     form = Form(json, csv, arrow)
     duckdb = need("duckdb", "hudini sql")
-    scan = _scan(opened(table, storage), None, None, as_of, Mode.snapshot, meta, None)
+    _check_query(duckdb, query)
+    scan = _scan(opened(table, storage, option), None, None, as_of, Mode.snapshot, meta, None)
     with duckdb.connect() as connection:
         connection.register("t", scan.to_arrow(progress=True))
         try:
@@ -158,6 +181,23 @@ def sql(
         if answer is None:
             raise typer.BadParameter("this asks for no rows", param_hint="QUERY")
         _show(_Answer(answer.to_arrow_table()), form)
+
+
+def _check_query(duckdb: Any, query: str) -> None:
+    """What comes last must ask for rows: all else would change nothing but a copy, which is gone at the end."""
+    try:
+        statements = duckdb.extract_statements(query)
+    except duckdb.Error as error:
+        raise typer.BadParameter(str(error), param_hint="QUERY") from error
+    if not statements:
+        raise typer.BadParameter("this asks for no rows", param_hint="QUERY")
+    kind = statements[-1].type.name.removesuffix("_STATEMENT")
+    if kind not in _ASKS:
+        raise typer.BadParameter(f"{kind} asks for no rows, and changes no table", param_hint="QUERY")
+
+
+# What DuckDB calls the statements that give rows; PIVOT is one of several parts.
+_ASKS = ("SELECT", "EXPLAIN", "PRAGMA", "CALL", "MULTI")
 
 
 class _Answer(ArrowRows):
@@ -189,24 +229,4 @@ def _scan(
 
 def _show(found: ArrowRows, form: Form) -> None:
     reader = found.reader()
-    schema = reader.schema
-    with_maps = [field for field in schema if "map<" in str(field.type)]
-    rows = (row for batch in reader for row in batch.to_pylist())
-    if with_maps:
-        rows = (row | {field.name: _maps_as_dicts(row[field.name], field.type) for field in with_maps} for row in rows)
-    show_rows(rows, schema.names, found, form)
-
-
-def _maps_as_dicts(value: Any, kind: Any) -> Any:
-    """pyarrow makes lists of pairs of maps, wherever they stand."""
-    from pyarrow import types
-
-    if value is None:
-        return None
-    if types.is_map(kind):
-        return {key: _maps_as_dicts(item, kind.item_type) for key, item in value}
-    if types.is_list(kind) or types.is_large_list(kind):
-        return [_maps_as_dicts(item, kind.value_type) for item in value]
-    if types.is_struct(kind):
-        return {field.name: _maps_as_dicts(value[field.name], field.type) for field in kind}
-    return value
+    show_rows(rows_with_dicts(reader), reader.schema.names, found, form)

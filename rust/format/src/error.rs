@@ -97,6 +97,7 @@ struct Inner {
     offset: Option<u64>,
     hint: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+    gone: bool,
 }
 
 /// An error with its place and its remedy. Boxed, so that `Result` stays small on the happy path.
@@ -113,6 +114,7 @@ impl Error {
             offset: None,
             hint: None,
             source: None,
+            gone: false,
         }))
     }
 
@@ -176,6 +178,17 @@ impl Error {
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
+    }
+
+    /// Says that something was there when the work began, and is not any more: done again, the work may succeed.
+    #[must_use]
+    pub fn gone(mut self) -> Self {
+        self.0.gone = true;
+        self
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.0.gone
     }
 
     pub fn kind(&self) -> ErrorKind {

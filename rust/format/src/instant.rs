@@ -92,6 +92,11 @@ impl Action {
         matches!(self.completes_as(), Self::Commit | Self::DeltaCommit | Self::ReplaceCommit)
     }
 
+    /// Whether it takes away files that states of the table need.
+    pub fn deletes_files(self) -> bool {
+        matches!(self, Self::Clean | Self::Rollback | Self::Restore)
+    }
+
     /// Whether it is a plan that others wait for, and that an ordinary writer must never roll back.
     pub fn is_service_plan(self) -> bool {
         matches!(self, Self::Compaction | Self::LogCompaction | Self::Clustering)

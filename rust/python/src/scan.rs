@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::context::Watch;
-use hudini_table::scan::{self, DEFAULT_BATCH_ROWS, Split};
+use hudini_table::scan::{self, Split};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -42,7 +42,7 @@ impl Scan {
 
     fn splits<'py>(&self, py: Python<'py>, target_bytes: Option<u64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let splits = released(py, || {
-            self.inner.splits(target_bytes).iter().map(BytesForm::to_bytes).collect::<Result<Vec<_>, _>>()
+            self.inner.splits(target_bytes)?.iter().map(BytesForm::to_bytes).collect::<Result<Vec<_>, _>>()
         })?;
         Ok(splits.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
@@ -82,7 +82,7 @@ pub(crate) fn read_split(
 ) -> PyResult<Stream> {
     released(py, || {
         let (split, watch) = (Split::from_bytes(&split)?, Watch::default());
-        let rows = split.read_watched(batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1), &watch)?;
+        let rows = split.read_watched(batch_size, &watch)?;
         Ok(Stream::watched(split.schema()?, rows, watch, None, is_restored))
     })
 }

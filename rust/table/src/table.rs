@@ -120,9 +120,11 @@ impl Table {
 
     /// The newest state, or the state as of an instant.
     pub fn snapshot(&self, as_of: Option<&str>) -> Result<Snapshot> {
-        let config = self.config()?;
-        let timeline = Timeline::load(self.storage.as_ref(), &config)?;
-        Snapshot::pin(self.storage.as_ref(), &config, &timeline, as_of.map_or(Until::Now, Until::Requested))
+        timeline::again_if_gone(|| {
+            let config = self.config()?;
+            let timeline = Timeline::load(self.storage.as_ref(), &config)?;
+            Snapshot::pin(self.storage.as_ref(), &config, &timeline, as_of.map_or(Until::Now, Until::Requested))
+        })
     }
 
     /// The columns of the table's rows, without the meta columns.
@@ -135,6 +137,10 @@ impl Table {
 
     /// Completed actions, newest first, back to the first one that the table knows of.
     pub fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+        timeline::again_if_gone(|| self.history_now(limit))
+    }
+
+    fn history_now(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
         let (config, limit) = (self.config()?, limit.unwrap_or(usize::MAX));
         let active = Timeline::load(self.storage.as_ref(), &config)?;
         let is_enough = active.completed().count() >= limit;
@@ -145,6 +151,10 @@ impl Table {
 
     /// Every instant of the active timeline, and of the history if that is wanted; oldest first.
     pub fn timeline_lines(&self, wanted: Listed) -> Result<Vec<TimelineLine>> {
+        timeline::again_if_gone(|| self.timeline_lines_now(wanted))
+    }
+
+    fn timeline_lines_now(&self, wanted: Listed) -> Result<Vec<TimelineLine>> {
         let (config, storage) = (self.config()?, self.storage.as_ref());
         let timeline = Timeline::load(storage, &config)?;
         let timeline = match (wanted.archived, wanted.operations) {

@@ -63,7 +63,7 @@ fn make() -> Made {
         let filter = changes.is_none().then(|| "city = 'A'".to_owned());
         let request = ScanRequest { filter, window: Some(Window::default()), changes, ..ScanRequest::default() };
         let scan = Scan::plan(&world.table(), request).unwrap();
-        scan.splits(Some(u64::MAX))[0].to_bytes().unwrap()
+        scan.splits(Some(u64::MAX)).unwrap()[0].to_bytes().unwrap()
     };
     let splits = vec![split(None), split(Some(Images::Struct))];
     let table = world.table();
@@ -266,10 +266,10 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::staging(STAGING, read::<Staging>)]
 #[case::staged(STAGED, read::<Staged>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("08", "09", 1);
+    let newer = golden.replacen("09", "10", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 9") && error.hint().unwrap().contains("workers"), "{error}");
+    assert!(error.message().contains("version 10") && error.hint().unwrap().contains("workers"), "{error}");
     let writes = [LOCATOR, TASKS[0], STATUSES[0], LOOKUP, RECORD_LOOKUP, CHOICE, NEW_SLOTS, STAGING, STAGED];
     let forms = [&writes[..], &[SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS]].concat();
     let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();

@@ -256,18 +256,24 @@ fn the_upkeep_of_the_metadata_table_fails_at_every_call(#[values(".clean", "/his
 #[rstest]
 fn a_write_by_the_record_index_fails_at_every_call(
     #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(false, true)] is_first: bool,
 ) {
     let spec = Spec { index: IndexType::Simple, ..spec(table_type, false) };
     let world = World::keeping_metadata(Place::Memory);
     spec.create(&world);
     let options = [("hoodie.index.type", "RECORD_INDEX")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let by_records = WriteRequest { options: Options::parse(options).unwrap(), ..WriteRequest::new(Operation::Upsert) };
-    let rows = first_rows();
-    write::write(&world.table(), &spec.schema(), [Ok(spec.batch(&rows))].into_iter(), &by_records).unwrap();
-    let before = model(&rows);
+    let by_records = |table: &Table, rows: &[Row]| {
+        write::write(table, &spec.schema(), [Ok(spec.batch(rows))].into_iter(), &by_records)
+    };
+    let mut before = Model::new();
+    if !is_first {
+        by_records(&world.table(), &first_rows()).unwrap();
+        before = model(&first_rows());
+    }
     let changes = changes(&spec);
     let after = upserted(&before, &changes);
-    let act = |table: &Table| spec.upsert(table, &changes);
+    let act = |table: &Table| if is_first { by_records(table, &changes) } else { spec.upsert(table, &changes) };
     Case::new(&spec, &world, &act, &before, &after).sweep(LOST);
 }
 

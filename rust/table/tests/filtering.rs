@@ -49,8 +49,9 @@ fn ids_of(batches: impl Iterator<Item = hudini_table::Result<RecordBatch>>) -> V
 fn ids(table: &Table, request: ScanRequest) -> Vec<String> {
     let scan = Scan::plan(table, request).unwrap();
     let found = ids_of(scan.read().unwrap());
-    let travelled = scan.splits(None).into_iter().map(|split| Split::from_bytes(&split.to_bytes().unwrap()).unwrap());
-    let mut apart: Vec<_> = travelled.flat_map(|split| ids_of(split.read(2).unwrap())).collect();
+    let travelled =
+        scan.splits(None).unwrap().into_iter().map(|split| Split::from_bytes(&split.to_bytes().unwrap()).unwrap());
+    let mut apart: Vec<_> = travelled.flat_map(|split| ids_of(split.read(Some(2)).unwrap())).collect();
     apart.sort();
     assert_eq!(found, apart);
     assert_eq!(scan.count().unwrap(), found.len() as u64);

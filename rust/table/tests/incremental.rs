@@ -126,7 +126,7 @@ fn splits_carry_the_range() {
     let table = spec.create(&world);
     let first = spec.upsert(&table, &[row("a", "A", 1, ""), row("b", "A", 1, "")]).unwrap().completed.unwrap();
     spec.upsert(&table, &[row("b", "A", 2, "")]).unwrap();
-    let splits = Scan::plan(&table, request(Some(&first), None)).unwrap().splits(None);
+    let splits = Scan::plan(&table, request(Some(&first), None)).unwrap().splits(None).unwrap();
     let again: Vec<_> = splits.iter().map(|split| Split::from_bytes(&split.to_bytes().unwrap()).unwrap()).collect();
     assert_eq!(again, splits);
 }

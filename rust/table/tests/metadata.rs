@@ -256,6 +256,7 @@ fn statistics_of_partitions_widen_and_bloom_filters_are_those_of_files() {
     };
     lake.base(&Partition::PartitionStats, 0, FIRST, &[of(5, 6)]);
     lake.log(&Partition::PartitionStats, 0, &time(10), &[block(&time(10), &[of(1, 5)])]);
+    lake.commit(10, &[]);
     lake.metadata_commit(&time(10), 14);
     let mut filter = BloomFilter::simple(10, 0.01).unwrap();
     filter.add("k");
@@ -285,6 +286,7 @@ fn record_keys_are_found_in_one_group_each_and_deleted_ones_are_not() {
     lake.index(&Partition::RecordIndex, IndexVersion::V1, 4, &records);
     let group = Partition::RecordIndex.file_group(IndexVersion::V1, "key-7", 4).unwrap();
     lake.log(&Partition::RecordIndex, group, &time(10), &[deletes(&time(10), &["key-7"])]);
+    lake.commit(10, &[]);
     lake.metadata_commit(&time(10), 14);
     let wanted = ["key-1", "key-7", "key-4999", "key-5000"].map(str::to_owned);
     let found = lake.metadata().record_locations(wanted, None).unwrap();

@@ -44,7 +44,6 @@ fn what_chooses_rows_leaves_none() {
     let any = ScanRequest::default;
     for request in [
         ScanRequest { filter: Some("ts = 1".into()), ..any() },
-        ScanRequest { limit: Some(1), ..any() },
         ScanRequest { window: Some(Window::default()), ..any() },
         ScanRequest { columns: Some(vec![]), ..any() },
     ] {

@@ -90,7 +90,13 @@ fn without(name: &str) -> RecordBatch {
     batch(good_columns().into_iter().filter(|(n, _)| *n != name).collect())
 }
 
+fn twice(name: &'static str) -> RecordBatch {
+    let second = good_columns().into_iter().find(|(n, _)| *n == name).unwrap();
+    batch(good_columns().into_iter().chain([second]).collect())
+}
+
 #[rstest]
+#[case::a_column_twice(twice("small"), "more than one column 'small'")]
 #[case::missing_column(without("small"), "the rows lack 'small'")]
 #[case::missing_key(without("id"), "the rows lack 'id'")]
 #[case::extra_column(with("more", array(Int32Array::from(vec![1, 2]))), "the table has no 'more'")]
@@ -207,6 +213,30 @@ fn a_key_is_its_text_whatever_its_encoding(
     assert_eq!((found.len(), &*found["k1"].v, found["k1"].ts), (2, "new", 2));
     write_batches(&world.table(), Operation::Delete, &rows.schema(), vec![rows]).unwrap();
     assert_eq!(rows_of(&world.table()).into_keys().collect::<Vec<_>>(), ["k2"]);
+}
+
+/// Each would be a table that nobody can write to.
+#[rstest]
+#[case::nested_key(|new: &mut NewTable| new.record_key = vec!["place".into()], "record key column 'place' is no single value")]
+#[case::nested_partition(|new: &mut NewTable| new.partition_by = vec!["place".into()], "partition column 'place'")]
+#[case::nested_ordering(|new: &mut NewTable| new.ordering = vec!["place".into()], "ordering column 'place'")]
+#[case::key_twice(|new: &mut NewTable| new.record_key = vec!["id".into(), "id".into()], "column 'id' is named twice")]
+#[case::column_twice(
+    |new: &mut NewTable| {
+        let fields = new.schema.fields().iter().cloned();
+        new.schema = Schema::new(fields.chain([Arc::new(Field::new("v", DataType::Utf8, true))]).collect::<Vec<_>>());
+    },
+    "two columns are called 'v'"
+)]
+fn tables_that_are_not_made(#[case] change: fn(&mut NewTable), #[case] why: &str) {
+    let place = Field::new("place", DataType::Struct(vec![Field::new("x", DataType::Int32, true)].into()), true);
+    let mut new = Spec::cow().new_table();
+    new.schema = Schema::new(new.schema.fields().iter().cloned().chain([Arc::new(place)]).collect::<Vec<_>>());
+    change(&mut new);
+    let world = World::new(Place::Memory);
+    let error = config::create(world.store.as_ref(), &world.table().context, &new).unwrap_err();
+    assert!(error.message().contains(why), "{error}");
+    assert!(world.files().is_empty());
 }
 
 /// Keys of other types than text are texts in the end; a narrower integer makes the same one.

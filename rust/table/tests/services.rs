@@ -9,7 +9,7 @@ use hudini_format::action::{CleanFileInfo, CleanerPlan, CommitMetadata};
 use hudini_format::instant::{Action, InstantFile, State};
 use hudini_table::options::{CleanPolicy, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
-use hudini_table::service::{self, CleanRequest, CleanResult};
+use hudini_table::service::{self, CleanRequest, CleanResult, CompactRequest};
 use hudini_table::storage::faulty::{Fault, FaultPlan};
 use hudini_table::{ErrorKind, Listed, Result, Table, timeline};
 use rstest::rstest;
@@ -405,6 +405,29 @@ fn what_is_due_is_told() {
     assert_eq!(services(&table), ["archive"]);
     service::archive(&table, &Options::default()).unwrap();
     assert_eq!(services(&table), [""; 0]);
+}
+
+#[test]
+fn a_compaction_is_due_once_enough_was_logged_and_until_it_is_done() {
+    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::mor() });
+    let table = with(spec.create(&world), BY_HAND);
+    let due = |options: &[(&str, &str)]| service::due(&with(world.table(), options), &Options::default()).unwrap();
+    let compact = |execute: bool| {
+        let asked = CompactRequest { schedule: !execute, execute, ..CompactRequest::default() };
+        service::compact(&world.table(), asked).unwrap();
+    };
+    // The first makes the base file.
+    for ts in 1..=6 {
+        assert_eq!(due(&[("hoodie.compact.inline.max.delta.commits", "6")]), []);
+        spec.upsert(&table, &[row("a", "A", ts, "")]).unwrap();
+    }
+    let found = due(&[("hoodie.compact.inline.max.delta.commits", "6"), ("hoodie.clean.commits.retained", "1")]);
+    assert_eq!(found.iter().map(|due| due.service).collect::<Vec<_>>(), ["compact"], "nothing can be cleaned");
+    assert!(found[0].why.starts_with("6 delta commits since "), "{}", found[0].why);
+    compact(false);
+    assert!(due(&[])[0].why.ends_with(" waits"), "{:?}", due(&[]));
+    compact(true);
+    assert_eq!(due(&[]), []);
 }
 
 /// Without the commit that replaced it, a group would be read again.

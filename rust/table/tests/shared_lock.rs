@@ -1,5 +1,12 @@
 //! The lock file of Apache Hudi's `FileSystemBasedLockProvider`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests; others lay the file"
+)]
 
 mod support;
 
@@ -30,10 +37,7 @@ fn world(place: Place, more: &[(&str, &str)]) -> (World, hudini_table::Table) {
 #[case::empty(b"")]
 #[case::of_apache_hudi(br#"{"lockCreateTime":"2026-11-24 10:00:00.000","lockThreadName":"main","lockStacksInfo":"x"}"#)]
 #[case::of_another_machine(br#"{"lockCreateTime":"1","lockThreadName":"hudini 1","hudiniMachine":"another"}"#)]
-fn what_others_hold_is_waited_for(
-    #[case] content: &[u8],
-    #[values(Place::Memory, Place::Local)] place: Place,
-) {
+fn what_others_hold_is_waited_for(#[case] content: &[u8], #[values(Place::Memory, Place::Local)] place: Place) {
     let (world, table) = world(place, &[]);
     assert!(matches!(world.store.create(FILE, content).unwrap(), Put::Done(_)));
     let before = world.files();

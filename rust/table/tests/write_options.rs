@@ -112,6 +112,12 @@ fn a_key_is_written_once() {
     let again = under("one", Operation::Insert, "again");
     assert_eq!((again.instant, again.completed, again.inserted), (first.instant.clone(), first.completed, 1));
     assert_eq!(world.files(), files, "nothing was written");
+    let other = under("one", Operation::Upsert, "other");
+    assert_eq!(
+        (other.instant, other.operation),
+        (first.instant.clone(), "insert"),
+        "what was done, not what was asked"
+    );
     let second = under("two", Operation::Upsert, "second");
     assert_ne!(second.instant, first.instant);
     assert_eq!(rows_of(&table), model(&[row("a", "A", 1, "second")]));

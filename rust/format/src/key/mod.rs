@@ -122,11 +122,12 @@ impl KeyConfig {
         Ok(paths.finish())
     }
 
-    /// Hands over the path of every row, and before that every value with its field and the number of fields.
+    /// Hands over the path of every row, and before that every value with its field and, unless it is encoded, the number of
+    /// fields.
     fn each_path(
         &self,
         batch: &RecordBatch,
-        check_value: impl Fn(&str, &str, usize) -> Result<()>,
+        check_value: impl Fn(&str, &str, Option<usize>) -> Result<()>,
         mut take: impl FnMut(&str) -> Result<()>,
     ) -> Result<()> {
         let columns = columns::find(batch, self.partition_fields.iter().map(|field| field.name.as_str()))?;
@@ -144,9 +145,7 @@ impl KeyConfig {
                     continue;
                 }
                 self.push_text(column, row, &mut value)?;
-                if !self.path_style.url_encoded {
-                    check_value(&field.name, &value, columns.len())?;
-                }
+                check_value(&field.name, &value, (!self.path_style.url_encoded).then_some(columns.len()))?;
                 self.push_level(&field.name, &value, self.slashes_dates(), &mut path);
             }
             take(&path)?;
@@ -184,11 +183,17 @@ fn time_value_of<'a>(column: &Column<'a>, row: usize, dated: bool) -> Result<tim
 }
 
 /// What would be read back as another value: a slash in one of several values makes another level, and what looks like an
-/// escape is undone.
-fn check_value(field: &str, value: &str, fields: usize) -> Result<()> {
+/// escape is undone. Encoded, all but the name of null can be.
+fn check_value(field: &str, value: &str, fields: Option<usize>) -> Result<()> {
+    if value == DEFAULT_PARTITION {
+        return Err(Error::schema(format!(
+            "the value '{value}' of partition column '{field}' would be read back as null"
+        ))
+        .with_hint("write null instead"));
+    }
+    let Some(fields) = fields else { return Ok(()) };
     let escape = !value.contains('/') && unescape(value) != value;
-    let null = value == DEFAULT_PARTITION;
-    if null || value.contains(':') || escape || (fields > 1 && value.contains('/')) {
+    if value.contains(':') || escape || (fields > 1 && value.contains('/')) {
         return Err(Error::schema(format!("the value '{value}' of partition column '{field}' is no directory name"))
             .with_hint("create the table with hoodie.datasource.write.partitionpath.urlencode=true"));
     }
@@ -201,7 +206,7 @@ fn check_path(path: &str) -> Result<()> {
     let outside = !path.is_empty() && path.split('/').any(odd);
     if outside || path.contains(':') || path.split('/').next() == Some(METADATA_FOLDER) {
         return Err(Error::schema(format!("the partition path '{path}' is no folder of a table's data"))
-            .with_hint("create the table with hoodie.datasource.write.partitionpath.urlencode=true"));
+            .with_hint("a table made with hoodie.datasource.write.partitionpath.urlencode=true takes all but '.', '..' and '.hoodie'"));
     }
     Ok(())
 }

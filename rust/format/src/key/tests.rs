@@ -201,6 +201,13 @@ fn partition_paths_that_could_not_be_read_back() {
     assert_eq!(slashed.partition_paths(&rows("2020-01-02")).unwrap().value(0), "2020/01/02");
     let unpartitioned = config(Generator::NonPartition, &["p"], &["q"]);
     assert_eq!(unpartitioned.partition_paths(&rows("a")).unwrap().value(0), "");
+    let mut encoded = config(Generator::Simple, &["q"], &["p"]);
+    encoded.path_style.url_encoded = true;
+    assert_eq!(encoded.partition_paths(&rows("10:30")).unwrap().value(0), "10%3A30");
+    for made in [encoded, slashed] {
+        let error = made.partition_paths(&rows(DEFAULT_PARTITION)).unwrap_err();
+        assert!(error.to_string().contains("read back as null"), "{error}");
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Arrow casts more than a table should take: a text that looks like a number becomes one, digits and nanoseconds are
 //! dropped. Here a value is taken as it is, or refused.
 
+use std::collections::BTreeSet;
+
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
@@ -18,6 +20,12 @@ enum Fit {
     Looked,
     /// Makes no sense.
     Never,
+}
+
+/// The first name that comes a second time: of two columns of one name, values of one would be lost.
+pub fn repeated<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(*name))
 }
 
 /// Refuses a type whose values are not of the column's kind.

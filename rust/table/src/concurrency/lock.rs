@@ -83,9 +83,9 @@ impl<'a> Patience<'a> {
             let waited = u64::try_from(clock.monotonic_ms() - self.start).unwrap_or(0);
             if waited >= self.wait_ms {
                 let message = format!("the {name} was not free within {} ms", self.wait_ms);
-                return Err(Error::new(ErrorKind::LockUnavailable, message)
-                    .at_path(path)
-                    .with_hint("another writer is at work; raise hoodie.write.lock.wait_time_ms if it needs that long"));
+                return Err(Error::new(ErrorKind::LockUnavailable, message).at_path(path).with_hint(
+                    "another writer is at work; raise hoodie.write.lock.wait_time_ms if it needs that long",
+                ));
             }
             clock.sleep_ms(pause.min(self.wait_ms - waited).max(1));
             pause = (pause * 2).min(LONGEST_PAUSE_MS);

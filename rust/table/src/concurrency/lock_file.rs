@@ -67,7 +67,9 @@ impl LockFile {
         let text = serde_json::to_vec(&holder).map_err(|e| Error::internal(format!("a lock's holder as JSON: {e}")))?;
         let put = match self.storage.head(&self.path)? {
             None => self.storage.create(&self.path, &text)?,
-            Some(meta) if self.is_left_behind(&meta, now)? => self.storage.put_if_match(&self.path, &text, &meta.etag)?,
+            Some(meta) if self.is_left_behind(&meta, now)? => {
+                self.storage.put_if_match(&self.path, &text, &meta.etag)?
+            }
             Some(_) => Put::Refused,
         };
         Ok(match put {

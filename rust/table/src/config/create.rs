@@ -4,11 +4,13 @@ use arrow_schema::Schema;
 use hudini_format::key::Generator;
 use hudini_format::properties::{Properties, table_checksum};
 use hudini_format::schema;
+use hudini_format::schema::fit::repeated;
 
 use super::store::{read_properties, write_properties};
 use super::{Buckets, FIRST_WITHOUT_PAYLOADS, HOODIE, NEWEST_VERSION, WRITABLE_VERSIONS, keys};
 use crate::context::Context;
 use crate::index::Index;
+use crate::merge;
 use crate::options::{self, IndexType, MergeMode, Options, TableType};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
@@ -221,17 +223,24 @@ impl NewTable {
             return Err(Error::unsupported("a table without record key fields")
                 .with_hint("name the columns that identify a row: record_key=\"id\""));
         }
+        merge::refuse_changelog(schema)?;
         for (what, fields) in [
             ("record key", &self.record_key),
             ("partition", &self.partition_by),
             ("ordering", &self.ordering),
             ("hash", &self.hash_fields()),
         ] {
-            for field in fields {
-                if schema.field_with_name(field).is_err() {
-                    return Err(Error::schema(format!("the {what} column '{field}' is not in the schema"))
+            for name in fields {
+                let Ok(field) = schema.field_with_name(name) else {
+                    return Err(Error::schema(format!("the {what} column '{name}' is not in the schema"))
                         .with_hint(format!("columns: {}", column_names(schema))));
+                };
+                if field.data_type().is_nested() {
+                    return Err(Error::schema(format!("the {what} column '{name}' is no single value")));
                 }
+            }
+            if let Some(name) = repeated(fields.iter().map(String::as_str)) {
+                return Err(Error::option(format!("the {what} column '{name}' is named twice")));
             }
         }
         if let Some(field) = self.hash_fields().iter().find(|f| !self.record_key.contains(f)) {

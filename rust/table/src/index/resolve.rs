@@ -50,6 +50,7 @@ pub(crate) fn resolve(
             match told.or(stored) {
                 Some(IndexType::GlobalRecordLevel) if !with_records => Err(no_record_index()),
                 None | Some(IndexType::GlobalRecordLevel) if with_records => Ok(Index::Records),
+                None if has_record_index(config) => Err(keys_of_all_partitions()),
                 told => Ok(Index::Files { by_bloom: told == Some(IndexType::Bloom) }),
             }
         }
@@ -59,6 +60,12 @@ pub(crate) fn resolve(
 fn no_record_index() -> Error {
     Error::option(format!("{}=RECORD_INDEX without a metadata table", options::INDEX_TYPE.key()))
         .with_hint(format!("leave {}=false out", options::METADATA_ENABLE.key()))
+}
+
+fn keys_of_all_partitions() -> Error {
+    Error::option(format!("{}=false, and the table has a record index", options::METADATA_ENABLE.key())).with_hint(
+        "a key is one for all partitions there, and would be one for each: leave the option out, or name an index",
+    )
 }
 
 /// Apache Hudi stores nowhere that a table has buckets: the folders of its bucket indexes tell of some, file ids of others.

@@ -27,6 +27,17 @@ pub(crate) fn without_deleted(rows: RecordBatch) -> Result<RecordBatch> {
     Ok(filter_record_batch(&rows, &live)?)
 }
 
+/// Rows of a changelog say in a column of their own whether they are deletes; merged as data, they would come back.
+pub(crate) fn refuse_changelog(columns: &Schema) -> Result<()> {
+    match columns.field_with_name(meta::OPERATION) {
+        Ok(_) => {
+            Err(Error::unsupported(format!("rows with the column {}, by which Flink marks deletes", meta::OPERATION))
+                .with_hint("give the column another name, or leave it out and delete by _hoodie_is_deleted"))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
 /// Refuses columns that cannot say what is deleted, though they have the name for it.
 pub(crate) fn check_markers(columns: &Schema, marker: Option<&DeleteMarker>) -> Result<()> {
     deleted_rows(&RecordBatch::new_empty(Arc::new(columns.clone())), marker).map(drop)

@@ -23,7 +23,7 @@ mod survey;
 pub(crate) use bounded::{Memory, merged};
 pub(crate) use custom::check as check_merger;
 pub use custom::{MergeRows, register};
-pub(crate) use deleted::{check_markers, record_keys, without_deleted};
+pub(crate) use deleted::{check_markers, record_keys, refuse_changelog, without_deleted};
 pub use deltas::Deltas;
 pub use keys::VirtualKeys;
 pub use log::{LogStats, SliceLogs};

@@ -36,7 +36,7 @@ use hudini_format::properties::{INDEX_DEFINITIONS_FILE, IndexDefinitions};
 use crate::config::{HOODIE, TableConfig, keys, split_fields};
 use crate::storage::Storage;
 use crate::storage::folder::Folder;
-use crate::timeline::{Snapshot, Timeline, Until};
+use crate::timeline::{Snapshot, Timeline, Until, instants_in};
 use crate::{Error, Result};
 
 use named::Named;
@@ -185,6 +185,16 @@ impl MetadataTable {
 const INITIAL: &str = "00000000000000";
 /// Digits of an instant. Version 6 puts more behind it, for what kind of action of the metadata table it is.
 const INSTANT_DIGITS: usize = 17;
+
+/// Whether there is a metadata table that was told of an action: where its table is new, it is but made.
+pub(crate) fn was_told(storage: &dyn Storage, table: &TableConfig) -> Result<bool> {
+    if partitions(table).is_empty() {
+        return Ok(false);
+    }
+    let own = instants_in(storage, &format!("{FOLDER}/{}", table.timeline_dir()), table.layout)?;
+    let mut told = own.iter().filter(|instant| instant.action == Action::DeltaCommit && instant.is_completed());
+    Ok(told.any(|instant| !instant.requested.starts_with(INITIAL)))
+}
 
 fn is_ahead(own: &Timeline, table: &Timeline) -> bool {
     let completed: BTreeSet<&str> = table.completed().map(|instant| instant.requested.as_str()).collect();

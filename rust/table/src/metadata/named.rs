@@ -1,18 +1,34 @@
 //! Which files the metadata table's own commits name.
 //!
 //! Nothing in the rest tells that a log of it is gone, or was emptied: what that said would be missing from every answer. So
-//! the newest slices of a partition must have the files that the commits of its active timeline wrote, whole.
+//! the newest slices of a partition must have the files that the commits of its active timeline wrote, whole. An index that
+//! was dropped and built anew has none of the files that it had before.
 
 use std::collections::BTreeMap;
 
+use hudini_format::action::WriteStat;
+
+use super::INITIAL;
 use crate::context::pool::run_all;
 use crate::storage::Storage;
-use crate::timeline::Timeline;
+use crate::timeline::{Instant, Timeline};
 use crate::view::{DataFile, FileKey, FileSlice, kind_of, last_of};
 use crate::{Error, Result};
 
 /// Commits that are read at a time, for stores that take long to answer.
 const AT_ONCE: usize = 4;
+
+/// When each partition was built, or built anew. Version 6 has no such times, and there nothing comes before.
+fn built<'c>(written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)]) -> BTreeMap<&'c str, &'c str> {
+    let mut built: BTreeMap<&str, &str> = BTreeMap::new();
+    for (commit, stats) in written.iter().filter(|(commit, _)| commit.requested.starts_with(INITIAL)) {
+        for partition in stats.keys() {
+            let at = built.entry(partition).or_default();
+            *at = commit.completed.as_deref().unwrap_or_default().max(*at);
+        }
+    }
+    built
+}
 
 /// By partition of the metadata table and name, with the bytes that a file has at least.
 #[derive(Debug, Default)]
@@ -20,10 +36,18 @@ pub(super) struct Named(BTreeMap<FileKey, u64>);
 
 impl Named {
     pub(super) fn by(storage: &dyn Storage, timeline: &Timeline) -> Result<Self> {
-        let commits = timeline.commits().filter(|commit| !commit.is_archived()).collect();
-        let metadata = run_all(AT_ONCE, commits, |_, commit| timeline.commit_metadata_if_there(storage, commit))?;
+        let commits: Vec<_> = timeline.commits().filter(|commit| !commit.is_archived()).collect();
+        let metadata =
+            run_all(AT_ONCE, commits.clone(), |_, commit| timeline.commit_metadata_if_there(storage, commit))?;
+        let written = metadata.into_iter().map(|metadata| metadata.and_then(|m| m.partition_to_write_stats));
+        let written: Vec<_> = commits.into_iter().zip(written.map(Option::unwrap_or_default)).collect();
+        let built = built(&written);
         let mut named = BTreeMap::new();
-        for (partition, stats) in metadata.into_iter().flatten().filter_map(|m| m.partition_to_write_stats).flatten() {
+        let stats = written.iter().flat_map(|(commit, stats)| stats.iter().map(move |stats| (commit, stats)));
+        for (commit, (partition, stats)) in stats {
+            if commit.completed.as_deref() < built.get(partition.as_str()).copied() {
+                continue;
+            }
             for stat in stats {
                 let Some(path) = &stat.path else { continue };
                 let told = stat.file_size_in_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();

@@ -4,8 +4,9 @@ use hudini_format::key::Generator;
 
 use super::opt::{Honoured, Opt};
 use super::values::{
-    self, BOOLEAN, BucketEngine, CleanPolicy, Codec, CompactionStrategy, CompactionTrigger, ConcurrencyMode, IndexType,
-    LockProvider, LogBlockFormat, MergeMode, MergeType, Operation, QueryType, TableType, Unsupported,
+    self, BOOLEAN, BucketEngine, CleanPolicy, Codec, CompactionStrategy, CompactionTrigger, ConcurrencyMode,
+    HollowCommits, IndexType, LockProvider, LogBlockFormat, MergeMode, MergeType, Operation, QueryType, TableType,
+    Unsupported,
 };
 
 const FIELDS: &str = "field names, between commas";
@@ -387,6 +388,11 @@ options! {
     default "payload_combine";
     values MergeType::VALUES, MergeType::parse;
     help "Whether a snapshot of a merge-on-read table is merged, or shows the rows of base files and logs side by side and no deletes.";
+
+    HOLLOW_COMMITS: HollowCommits = "hoodie.read.timeline.holes.resolution.policy";
+    default "FAIL";
+    values HollowCommits::VALUES, HollowCommits::parse;
+    help "What becomes of a range of time of a table of version 6 that holds writes younger than one that has not completed: an error, or an end before that one. Its rows would have a place before those that the range tells already, and who goes on from there would never see them. Later versions go by completion times, and it means nothing to them. `USE_TRANSITION_TIME` is refused for version 6.";
 
     RECORD_POSITIONS: bool = "hoodie.merge.use.record.positions";
     default "true";

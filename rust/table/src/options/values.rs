@@ -274,6 +274,19 @@ words! {
 }
 
 words! {
+    /// What becomes of a range of time with a write that has not completed before one that has.
+    HollowCommits {
+        /// An error.
+        Fail = "FAIL",
+        /// It ends before that write.
+        Block = "BLOCK",
+        /// It goes by the times at which files of the timeline came about.
+        TransitionTime = "USE_TRANSITION_TIME",
+    }
+    not_done: []
+}
+
+words! {
     /// Whether a snapshot is merged.
     MergeType {
         /// One row for each key.

@@ -54,6 +54,7 @@ pub(super) fn pin(
 ) -> Result<(Snapshot, Candidates)> {
     let storage = table.storage.as_ref();
     let timeline = window.timeline(storage, config)?;
+    let window = window.settled(table, &timeline)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
     let mut touched = Touched::default();

@@ -5,6 +5,8 @@
 
 mod bootstrap;
 mod changes;
+mod gone;
+mod hollow;
 mod incremental;
 mod moment;
 mod parallel;
@@ -29,7 +31,7 @@ use crate::options::{self, MergeMode, MergeType, Options, QueryType};
 use crate::storage::Storage;
 use crate::storage::watched::Watched;
 use crate::table::Table;
-use crate::timeline::Snapshot;
+use crate::timeline::{Snapshot, again_if_gone};
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
@@ -98,11 +100,24 @@ impl ScanRequest {
         Ok(Self { as_of, mode, ..self })
     }
 
+    fn batch_size(&self) -> usize {
+        self.batch_size.unwrap_or(DEFAULT_BATCH_ROWS).max(1)
+    }
+
     /// No more than are wanted, where every row that is read counts.
     fn rows_at_a_time(&self) -> usize {
-        let rows = self.batch_size.unwrap_or(DEFAULT_BATCH_ROWS);
+        let rows = self.batch_size();
         let chooses = self.filter.is_some() || self.window.is_some();
         self.limit.filter(|_| !chooses).map_or(rows, |limit| limit.min(rows)).max(1)
+    }
+
+    /// Whoever reads one split knows nothing of the others, and so not when there are enough rows of all of them.
+    fn refuse_limit(&self) -> Result<()> {
+        match self.limit {
+            None => Ok(()),
+            Some(limit) => Err(Error::option(format!("splits of a scan with a limit, here of {limit} rows"))
+                .with_hint("leave the limit out, and read no further split once there are enough rows")),
+        }
     }
 }
 
@@ -151,13 +166,17 @@ impl Scan {
     }
 
     fn planned(table: &Table, request: ScanRequest, gone: Gone) -> Result<Self> {
-        let config = table.config()?;
-        config.check_readable()?;
-        if request.window.is_some() && config.has_virtual_keys() {
-            return Err(Error::unsupported("a range of time of a table without meta fields: its rows tell no commit"));
-        }
-        let shape = RowShape::of(&config)?;
-        let (snapshot, pinned) = pin(table, &config, &shape, &request, gone)?;
+        let (config, shape, (snapshot, pinned)) = again_if_gone(|| {
+            let config = table.config()?;
+            config.check_readable()?;
+            if request.window.is_some() && config.has_virtual_keys() {
+                let message = "a range of time of a table without meta fields: its rows tell no commit";
+                return Err(Error::unsupported(message));
+            }
+            let shape = RowShape::of(&config)?;
+            let pinned = pin(table, &config, &shape, &request, gone)?;
+            Ok((config, shape, pinned))
+        })?;
         let slices = pinned.found.slices();
         // Changes are of rows, and rows are merged.
         let unmerged =
@@ -167,7 +186,8 @@ impl Scan {
         rule.check_defaults(snapshot.schema.as_deref())?;
         let sources = Sources::of(table, &config, &slices, snapshot.evolution.is_some())?;
         let memory = memory(table, &request)?;
-        let reading = Reading { location: table.location.clone(), snapshot, shape, rule, unmerged, sources, memory };
+        let (location, batch_size) = (table.location.clone(), request.batch_size());
+        let reading = Reading { location, snapshot, shape, rule, unmerged, sources, memory, batch_size };
         let schema = match pinned.found {
             Found::Rows { .. } => output_schema(&reading, &request)?,
             Found::Changes { images, .. } => changes::schema(images, &reading)?,
@@ -192,7 +212,13 @@ impl Scan {
 
     /// What to read, in parts of about `target_bytes`; without a target, a part for each file slice. A slice is never
     /// divided.
-    pub fn splits(&self, target_bytes: Option<u64>) -> Vec<Split> {
+    pub fn splits(&self, target_bytes: Option<u64>) -> Result<Vec<Split>> {
+        self.request.refuse_limit()?;
+        Ok(self.parts(target_bytes))
+    }
+
+    /// The same, to be read together: the limit is the reader's.
+    fn parts(&self, target_bytes: Option<u64>) -> Vec<Split> {
         match &self.pinned.found {
             Found::Rows { slices, commits } => {
                 let parts = gathered(slices, FileSlice::bytes, target_bytes).into_iter();
@@ -231,7 +257,7 @@ impl Scan {
     /// The same, watched; what is under way when the rows are dropped is cancelled.
     pub fn read_watched(&self, watch: &Watch) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
         let batch_size = self.request.rows_at_a_time();
-        let splits = self.splits(None);
+        let splits = self.parts(None);
         watch.expect(splits.len());
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
         let resources = (self.table.context.threads, self.reading.memory.bytes);

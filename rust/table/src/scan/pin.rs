@@ -123,7 +123,7 @@ pub(super) fn pin(
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
         let window = Window { start: start?, end: end? };
         if let Some(images) = request.changes {
-            let (snapshot, parts) = changes::pin(storage, config, &window)?;
+            let (snapshot, parts) = changes::pin(table, config, &window)?;
             laps.done("listing");
             let found = Found::Changes { images, parts };
             let (pruned, listing) = (Pruned::default(), Source::Storage);
@@ -153,6 +153,7 @@ pub(super) fn pin(
         }
         Gone::PassedOver => Absent::default(),
     };
+    listing.check_whole(storage, config, &timeline)?;
     let (metadata, warning) = (listing.metadata.take(), listing.warning.take());
     let mut slices = listing.slices(storage, config, &snapshot)?;
     laps.done("listing");

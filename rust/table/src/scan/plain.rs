@@ -27,8 +27,9 @@ pub struct Plain {
 impl Scan {
     /// Looks into the footers of all base files that may be plain.
     pub fn plain(&self) -> Result<Plain> {
+        self.request.refuse_limit()?;
         if !self.may_be_plain()? {
-            return Ok(Plain { files: Vec::new(), rest: self.splits(None) });
+            return Ok(Plain { files: Vec::new(), rest: self.parts(None) });
         }
         let parts = run_all(self.table.context.threads, self.by_slice(), |_, (slice, split)| {
             Ok((self.plain_file(&slice)?, split))
@@ -53,10 +54,9 @@ impl Scan {
         };
         let is_local = self.table.storage.root().starts_with('/');
         let takes_all = matches!(&self.pinned.found, Found::Rows { commits: None, .. });
-        let chooses = request.filter.is_some() || request.limit.is_some();
         let is_elsewhere = reading.sources.is_some() || reading.snapshot.evolution.is_some();
         let fits = !self.schema.fields().is_empty() && self.schema.fields().iter().all(|field| is_stored(field));
-        Ok(is_local && takes_all && !chooses && !is_elsewhere && fits)
+        Ok(is_local && takes_all && request.filter.is_none() && !is_elsewhere && fits)
     }
 
     fn plain_file(&self, slice: &FileSlice) -> Result<Option<String>> {

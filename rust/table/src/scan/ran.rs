@@ -62,7 +62,7 @@ impl Scan {
                 (false, false) => ran.merged_by_key += 1,
             }
         }
-        for split in self.splits(None) {
+        for split in self.parts(None) {
             if let Split::Rows(rows) = split {
                 ran.left_out.add(rows.left_out(&storage)?);
             }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::Sources;
 use super::changes::ChangeSplit;
+use super::gone;
 use super::shape::RowShape;
 use crate::base_file::{self, LeftOut, Matching};
 use crate::bytes_form::BytesForm;
@@ -46,19 +47,20 @@ impl Split {
         }
     }
 
-    /// Opens the storage itself: for processes elsewhere.
-    pub fn read(&self, batch_size: usize) -> Result<SplitReader> {
+    /// Opens the storage itself: for processes elsewhere. Batches have as many rows as the scan asked for, unless another
+    /// number is told.
+    pub fn read(&self, batch_size: Option<usize>) -> Result<SplitReader> {
         self.read_watched(batch_size, &Watch::default())
     }
 
     /// The same, watched.
-    pub fn read_watched(&self, batch_size: usize, watch: &Watch) -> Result<SplitReader> {
+    pub fn read_watched(&self, batch_size: Option<usize>, watch: &Watch) -> Result<SplitReader> {
         let reading = match self {
             Self::Rows(split) => &split.reading,
             Self::Changes(split) => &split.reading,
         };
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(reading.location.open()?, watch.clone()));
-        self.read_on(&storage, Manner::alone(batch_size))
+        self.read_on(&storage, Manner::alone(batch_size.unwrap_or(reading.batch_size).max(1)))
     }
 
     pub(crate) fn read_on(&self, storage: &Arc<dyn Storage>, manner: Manner) -> Result<SplitReader> {
@@ -96,6 +98,8 @@ pub(super) struct Reading {
     /// Of base files that have not all columns.
     pub(super) sources: Option<Sources>,
     pub(super) memory: Memory,
+    /// Rows in a batch, unless who reads a split wants another number.
+    pub(super) batch_size: usize,
 }
 
 impl Reading {
@@ -145,7 +149,8 @@ impl RowSplit {
         let (split, storage) = (self.clone(), Arc::clone(storage));
         let rows = self.slices.clone().into_iter().flat_map(move |slice| {
             let opened = split.open_slice(&storage, &slice, &output, filter.as_ref(), manner);
-            opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+            let rows = opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))));
+            gone::explained(&storage, vec![slice], rows)
         });
         Ok(Box::new(rows))
     }

@@ -5,14 +5,15 @@ use hudini_format::instant::Action;
 use super::archive::{self, Growth, Limits};
 use super::begin::refuse_under_restore;
 use super::clean::{self, Cleaner, Others, Policy};
+use super::compact;
 use super::recover;
 use crate::concurrency;
 use crate::config::TableConfig;
 use crate::metadata::{self, keep};
-use crate::options::{self, CleanPolicy, Opt, Options};
+use crate::options::{self, CleanPolicy, Opt, Options, TableType};
 use crate::storage::folder::Folder;
 use crate::table::Table;
-use crate::timeline::Timeline;
+use crate::timeline::{self, Timeline};
 use crate::write;
 use crate::{Error, Result};
 
@@ -42,9 +43,12 @@ pub fn due(table: &Table, given: &Options) -> Result<Vec<Due>> {
     let config = table.config()?;
     let found = Timeline::load(table.storage.as_ref(), &config)?;
     let upkeep = Upkeep { table, options: &options };
-    let clean = upkeep.clean_due(&config, &found)?.map(|why| Due { service: "clean", why });
+    let compact = upkeep.compact_due(&config, &found)?.map(|why| Due { service: "compact", why });
+    // So many commits may be there and nothing to delete, as where no log was ever folded.
+    let clean = upkeep.clean_due(&config, &found)?.filter(|_| upkeep.cleans_anything(&config, &found).unwrap_or(true));
+    let clean = clean.map(|why| Due { service: "clean", why });
     let archive = upkeep.archive_due(&config, &found)?.map(|why| Due { service: "archive", why });
-    Ok(clean.into_iter().chain(archive).collect())
+    Ok(compact.into_iter().chain(clean).chain(archive).collect())
 }
 
 /// Archives what is older than the options keep.
@@ -193,6 +197,19 @@ impl Upkeep<'_> {
             Some(last) => format!("{since} commits since the clean of {}", last.requested),
             None => format!("{since} commits, and no clean yet"),
         }))
+    }
+
+    fn cleans_anything(&self, config: &TableConfig, found: &Timeline) -> Result<bool> {
+        let policy = Policy::of(self.options, None, None)?;
+        Cleaner { table: self.table, options: self.options, policy }.finds_anything(config, found)
+    }
+
+    fn compact_due(&self, config: &TableConfig, found: &Timeline) -> Result<Option<String>> {
+        if config.table_type != TableType::MergeOnRead {
+            return Ok(None);
+        }
+        let time = timeline::new_time(&self.table.context, config, found)?;
+        compact::why_due(found, self.options, &time)
     }
 
     fn archive_due(&self, config: &TableConfig, found: &Timeline) -> Result<Option<String>> {

@@ -32,7 +32,7 @@ impl Cloud {
     pub(super) fn of(scheme: &str) -> Option<Self> {
         match scheme.to_ascii_lowercase().as_str() {
             "s3" | "s3a" => Some(Self::S3),
-            "gs" => Some(Self::Google),
+            "gs" | "gcs" => Some(Self::Google),
             "az" | "abfs" | "abfss" => Some(Self::Azure),
             _ => None,
         }
@@ -55,7 +55,9 @@ impl Cloud {
         }
         let base =
             Path::from_url_path(parsed.path()).map_err(|e| bad_url(url, "its path cannot be read").caused_by(e))?;
-        let (location, options) = (url.to_owned(), self.settled(options));
+        // The client knows it by one name.
+        let location = url.strip_prefix("gcs://").map_or_else(|| url.to_owned(), |rest| format!("gs://{rest}"));
+        let options = self.settled(options)?;
         let connect = move || self.client(&location, &options);
         // What is wrong with the options is said at once.
         connect()?;
@@ -63,14 +65,17 @@ impl Cloud {
     }
 
     /// Options under the client's own names.
-    fn settled(self, options: &Options) -> Options {
+    fn settled(self, options: &Options) -> Result<Options> {
         let mut settled: Options = options.iter().map(|(key, value)| (self.name_of(key), value.clone())).collect();
+        if let Some(parts) = settled.remove(CONNECTION_STRING) {
+            settled.extend(parts_of_connection(&parts)?);
+        }
         let endpoint = settled.iter().find(|(key, _)| key.contains("endpoint")).map(|(_, value)| value.clone());
         if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
             // Who names such an endpoint has chosen.
             settled.entry("allow_http".to_owned()).or_insert_with(|| "true".to_owned());
         }
-        settled
+        Ok(settled)
     }
 
     fn name_of(self, key: &str) -> String {
@@ -78,9 +83,10 @@ impl Cloud {
         let name = match (self, key.as_str()) {
             (Self::S3, "key") => "access_key_id",
             (Self::S3, "secret") => "secret_access_key",
-            (Self::S3, "anon") => "skip_signature",
-            (Self::S3, "aws_allow_http") => "allow_http",
-            (Self::Azure, "connection_string") => "azure_storage_connection_string",
+            (Self::S3, "aws_allow_http" | "aws_storage_allow_http") => "allow_http",
+            (Self::Google, "token") => "google_application_credentials",
+            (Self::Azure, "azure_storage_connection_string") => CONNECTION_STRING,
+            (_, "anon") => "skip_signature",
             _ => return key,
         };
         name.to_owned()
@@ -110,6 +116,30 @@ impl Cloud {
     }
 }
 
+const CONNECTION_STRING: &str = "connection_string";
+
+/// What a connection string of Azure says, under the client's own names.
+fn parts_of_connection(text: &str) -> Result<Vec<(String, String)>> {
+    let mut parts = Vec::new();
+    for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        // Its secrets are not repeated.
+        let unknown = |name: &str| Error::option(format!("{CONNECTION_STRING}: '{name}' is not understood"));
+        let (name, value) = part.split_once('=').ok_or_else(|| unknown("a part without a value"))?;
+        let key = match name.to_ascii_lowercase().as_str() {
+            "accountname" => "account_name",
+            "accountkey" => "account_key",
+            "sharedaccesssignature" => "sas_key",
+            "blobendpoint" => "endpoint",
+            "defaultendpointsprotocol" if value.eq_ignore_ascii_case("https") => continue,
+            // Of other clouds the endpoint has to be named.
+            "endpointsuffix" if value.eq_ignore_ascii_case("core.windows.net") => continue,
+            _ => return Err(unknown(name)),
+        };
+        parts.push((key.to_owned(), value.to_owned()));
+    }
+    Ok(parts)
+}
+
 /// An option that no client knows is a mistake, and not to be passed over.
 fn with_options<B, K: FromStr<Err: Display>>(
     builder: B,
@@ -126,4 +156,40 @@ fn with_options<B, K: FromStr<Err: Display>>(
 
 fn bad_url(url: &str, why: &str) -> Error {
     Error::option(format!("the URL is no place in an object store: {why}")).at_path(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::storage::Storage;
+
+    fn options(given: &[(&str, &str)]) -> Options {
+        given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[rstest]
+    #[case::gcs("gcs://lake/t", &[("anon", "true")])]
+    #[case::azure("abfss://lake@account.dfs.core.windows.net/t", &[("anon", "true")])]
+    #[case::connection_string(
+        "az://lake/t",
+        &[("connection_string", "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=a2V5;EndpointSuffix=core.windows.net")]
+    )]
+    #[case::delta_rs("s3://lake/t", &[("AWS_REGION", "eu-west-1"), ("AWS_STORAGE_ALLOW_HTTP", "true"), ("AWS_ENDPOINT_URL", "http://h:1")])]
+    #[case::fsspec("s3a://lake/t", &[("key", "k"), ("secret", "s"), ("endpoint_url", "http://h:1"), ("region", "x")])]
+    fn options_of_other_libraries(#[case] url: &str, #[case] given: &[(&str, &str)]) {
+        let (scheme, _) = url.split_once("://").unwrap();
+        let cloud = Cloud::of(scheme).unwrap();
+        assert_eq!(cloud.open(url, &options(given)).unwrap().root(), url);
+    }
+
+    #[rstest]
+    #[case::unknown_part("AccountName=a;Favourite=blue", "Favourite")]
+    #[case::no_value("AccountName", "a part without a value")]
+    #[case::another_cloud("AccountName=a;AccountKey=a2V5;EndpointSuffix=core.chinacloudapi.cn", "EndpointSuffix")]
+    fn connection_strings_that_say_something_else(#[case] text: &str, #[case] what: &str) {
+        let error = Cloud::Azure.open("az://lake/t", &options(&[("connection_string", text)])).unwrap_err();
+        assert!(error.message().contains(what), "{error}");
+    }
 }

@@ -48,7 +48,7 @@ impl Evolution {
         })?;
         let path = format!("{SCHEMA_DIR}/{name}");
         let bytes = storage.read(&path)?;
-        let bytes = bytes.ok_or_else(|| Error::storage("a schema commit vanished").at_path(&path))?;
+        let bytes = bytes.ok_or_else(|| Error::storage("a schema commit vanished").gone().at_path(&path))?;
         let history = History::decode(&bytes).map_err(|e| e.at_path(&path))?.encode();
         Ok(Some(Self { latest: latest.clone(), history }))
     }

@@ -86,6 +86,7 @@ fn from_tree(
         }
     }
     Err(Error::storage("a file of the archived history is gone, and the newest manifest still names it")
+        .gone()
         .at_path(missing.unwrap_or(dir)))
 }
 
@@ -172,7 +173,8 @@ fn from_archives(
     for (_, name) in names {
         let path = format!("{dir}/{name}");
         let bytes = storage.read(&path)?;
-        let bytes = bytes.ok_or_else(|| Error::storage("an archive vanished while it was read").at_path(&path))?;
+        let bytes =
+            bytes.ok_or_else(|| Error::storage("an archive vanished while it was read").gone().at_path(&path))?;
         states.extend(archive::decode(&bytes).map_err(|e| e.at_path(&path))?);
     }
     let mut entries = archive::entries(states);

@@ -15,14 +15,15 @@ use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, Savep
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
-use crate::config::{TableConfig, keys};
+use crate::config::TableConfig;
+use crate::metadata;
 use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
 pub use evolution::Evolution;
 pub(crate) use history::{CompletionTimes, archived, history_dir};
 pub use snapshot::{PendingCompaction, Snapshot, Until};
-pub(crate) use snapshot::{arrow_schema, whole_since};
+pub(crate) use snapshot::{arrow_schema, first_pending_write, whole_since};
 pub(crate) use times::time_after;
 pub use times::{completion_time, new_time};
 pub use transitions::{back_to_requested, complete, inflight_exists, remove_pending, request, to_inflight};
@@ -84,14 +85,10 @@ pub struct Timeline {
 impl Timeline {
     pub fn load(storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
         let dir = config.timeline_dir();
-        let names = storage.list(&dir)?.into_iter().filter_map(|entry| match entry {
-            Entry::File { name, .. } => Some(name),
-            Entry::Dir { .. } => None,
-        });
-        let instants = instants_of(names, config.layout);
+        let instants = instants_in(storage, &dir, config.layout)?;
         // Some stores have no empty folders, so a table that is new may have none for its timeline.
-        if instants.is_empty() && config.get(keys::METADATA_PARTITIONS).is_some_and(|names| !names.is_empty()) {
-            let message = "the timeline is empty or gone, although commits have made a metadata table";
+        if instants.is_empty() && metadata::was_told(storage, config)? {
+            let message = "the timeline is empty or gone, although the metadata table was told of commits";
             return Err(Error::corrupt(message).at_path(dir));
         }
         Ok(Self { instants, layout: config.layout, dir })
@@ -219,12 +216,36 @@ impl Timeline {
             return Ok(entry.metadata.clone().unwrap_or_default().into());
         }
         let gone = |path: String| {
-            Error::storage("a timeline file vanished while it was read").at_path(path).at_instant(&instant.requested)
+            let gone = Error::storage("a timeline file vanished while it was read").gone();
+            gone.at_path(path).at_instant(&instant.requested)
         };
         let file = file.ok_or_else(|| gone(self.dir.clone()))?;
         let path = format!("{}/{file}", self.dir);
         storage.read(&path)?.ok_or_else(|| gone(path))
     }
+}
+
+/// Looks at a table once more, as it is by then, where something was archived or cleaned while it was looked at.
+pub(crate) fn again_if_gone<T>(look: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 1..LOOKS {
+        match look() {
+            Err(e) if e.is_gone() => {}
+            seen => return seen,
+        }
+    }
+    look()
+}
+
+/// How often, at most: who is outrun by others so often is told.
+const LOOKS: usize = 10;
+
+/// What lies in the folder of a timeline.
+pub(crate) fn instants_in(storage: &dyn Storage, dir: &str, layout: Layout) -> Result<Vec<Instant>> {
+    let names = storage.list(dir)?.into_iter().filter_map(|entry| match entry {
+        Entry::File { name, .. } => Some(name),
+        Entry::Dir { .. } => None,
+    });
+    Ok(instants_of(names, layout))
 }
 
 /// Groups files into instants: same requested time, same action by completed name; the highest state counts.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use hudini_format::action::CleanerPlan;
+use hudini_format::action::{CleanerPlan, RequestedReplaceMetadata};
 use hudini_format::instant::{Action, Layout};
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{avro_text, meta};
@@ -76,7 +76,7 @@ impl Until<'_> {
 impl Snapshot {
     pub fn pin(storage: &dyn Storage, config: &TableConfig, timeline: &Timeline, until: Until<'_>) -> Result<Self> {
         if let Until::Requested(as_of) = until {
-            check_settled(timeline, as_of)?;
+            check_settled(storage, timeline, as_of)?;
             check_not_cleaned(storage, timeline, as_of)?;
         }
         let commits: Vec<_> = timeline.commits().filter(|i| until.sees(i)).collect();
@@ -167,16 +167,46 @@ impl Snapshot {
 }
 
 /// Time travel needs a settled past: nothing pending before it.
-fn check_settled(timeline: &Timeline, as_of: &str) -> Result<()> {
-    let pending = timeline.pending().find(|i| i.action.writes_data() && !i.action.is_service_plan());
-    match pending {
-        Some(pending) if as_of >= pending.requested.as_str() => Err(Error::new(
+fn check_settled(storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
+    match first_pending_write(storage, timeline, as_of)? {
+        Some(pending) => Err(Error::new(
             ErrorKind::InstantNotFound,
             format!("cannot read as of {as_of}: the write requested at {} has not completed", pending.requested),
         )
         .at_instant(as_of)),
-        _ => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// The oldest write that was requested up to a time and has not completed. Compactions and clusterings are none: they
+/// write anew what is there.
+pub(crate) fn first_pending_write<'t>(
+    storage: &dyn Storage,
+    timeline: &'t Timeline,
+    until: &str,
+) -> Result<Option<&'t Instant>> {
+    let writes = timeline.pending().filter(|i| i.action.writes_data() && !i.action.is_service_plan());
+    for pending in writes.filter(|i| i.requested.as_str() <= until) {
+        if !is_clustering(storage, timeline, pending)? {
+            return Ok(Some(pending));
+        }
+    }
+    Ok(None)
+}
+
+/// Layout 1 has one name for pending clusterings and overwrites; the plan tells them apart. Overwrites may leave it empty.
+fn is_clustering(storage: &dyn Storage, timeline: &Timeline, pending: &Instant) -> Result<bool> {
+    let has_plan = pending.files.iter().any(|file| file.ends_with(".requested"));
+    if pending.action != Action::ReplaceCommit || !has_plan {
+        return Ok(false);
+    }
+    let plan = timeline.requested_bytes(storage, pending)?;
+    if plan.is_empty() {
+        return Ok(false);
+    }
+    let plan =
+        RequestedReplaceMetadata::decode(&plan).map_err(|e| e.at_path(&timeline.dir).at_instant(&pending.requested))?;
+    Ok(plan.operation_type.as_deref() == Some("CLUSTER"))
 }
 
 /// A state whose files a clean may have deleted would come out with rows missing.

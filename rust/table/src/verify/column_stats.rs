@@ -60,7 +60,10 @@ impl Columns {
             let name = stats.column_name.clone()?;
             let at = schema.index_of(&name).ok()?;
             let kind = schema.field(at).data_type();
-            let bound = |value: Result<Option<Scalar>>| value.ok().flatten().and_then(|value| bound(&value, kind));
+            // Files have them in the order of bytes, but what is merged for a partition goes by Java, where bytes have a sign.
+            let is_ordered = of == Of::File || !(kind.is_binary() || matches!(kind, DataType::FixedSizeBinary(_)));
+            let scalar = |value: Result<Option<Scalar>>| value.ok().flatten().filter(|_| is_ordered);
+            let bound = |value| scalar(value).and_then(|value| bound(&value, kind));
             Some(Column {
                 name,
                 at,

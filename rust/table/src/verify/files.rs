@@ -17,6 +17,10 @@ pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<()> {
             check_size(state, &path, file, &kind, stated, found);
         }
     }
+    for (partition, file, kind) in state.change_logs() {
+        let stated = state.stated_of(partition, &file.name);
+        check_size(state, &in_partition(partition, &file.name), file, &kind, stated, found);
+    }
     missing(state, found)
 }
 

@@ -104,6 +104,11 @@ impl<'t> State<'t> {
                         let key = (partition.clone(), name.to_owned());
                         self.stated.entry(key).or_default().push(stated(is_own));
                     }
+                    for (path, bytes) in stat.cdc_stats.iter().flatten() {
+                        let bytes = unsigned(Some(*bytes)).unwrap_or(0);
+                        let log = Stated { bytes, rows: None, ..stated(true) };
+                        self.stated.entry((partition.clone(), last_of(path).to_owned())).or_default().push(log);
+                    }
                 }
             }
         }
@@ -123,12 +128,17 @@ impl<'t> State<'t> {
 
     /// The files on storage that hold data, changes of a change feed aside.
     pub(super) fn data_files(&self) -> impl Iterator<Item = (&str, &DataFile, Kind)> {
+        self.files_by_kind().filter(|(.., kind)| !is_change_log(kind))
+    }
+
+    /// Those that hold changes of a change feed.
+    pub(super) fn change_logs(&self) -> impl Iterator<Item = (&str, &DataFile, Kind)> {
+        self.files_by_kind().filter(|(.., kind)| is_change_log(kind))
+    }
+
+    fn files_by_kind(&self) -> impl Iterator<Item = (&str, &DataFile, Kind)> {
         self.files.iter().flat_map(|(partition, files)| {
-            files.iter().filter_map(move |file| {
-                let kind = Kind::of(&file.name)?;
-                let is_cdc = matches!(&kind, Kind::Log(name) if name.cdc);
-                (!is_cdc).then_some((partition.as_str(), file, kind))
-            })
+            files.iter().filter_map(move |file| Some((partition.as_str(), file, Kind::of(&file.name)?)))
         })
     }
 
@@ -155,6 +165,10 @@ impl<'t> State<'t> {
         };
         Ok(commits(&now) != commits(&self.timeline))
     }
+}
+
+fn is_change_log(kind: &Kind) -> bool {
+    matches!(kind, Kind::Log(name) if name.cdc)
 }
 
 /// The path of a file below the table.

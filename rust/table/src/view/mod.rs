@@ -64,22 +64,30 @@ pub fn in_partition(partition: &str, name: &str) -> String {
 
 /// The directories that hold data files, by their relative paths, sorted.
 pub fn partitions(storage: &dyn Storage, config: &TableConfig) -> Result<Vec<String>> {
-    if config.partition_by.is_empty() {
-        return Ok(vec![String::new()]);
-    }
     let mut found = Vec::new();
     let mut open = vec![String::new()];
     while let Some(dir) = open.pop() {
         for entry in storage.list(&dir)? {
             match entry {
-                Entry::File { name, .. } if name == PARTITION_FILE => found.push(dir.clone()),
+                Entry::File { name, .. } if is_partition_file(&name) => found.push(dir.clone()),
                 Entry::Dir { name } if !(dir.is_empty() && name == HOODIE) => open.push(in_partition(&dir, &name)),
                 _ => {}
             }
         }
     }
+    // Low-level clients give tables partitions and say nothing of their columns.
+    if config.partition_by.is_empty() {
+        found.push(String::new());
+    }
     found.sort();
+    found.dedup();
     Ok(found)
+}
+
+/// Whether that file marks a partition, as a text or, where the table says so, in the format of its base files.
+fn is_partition_file(name: &str) -> bool {
+    let format = name.strip_prefix(PARTITION_FILE);
+    format.is_some_and(|format| matches!(format, "" | ".parquet" | ".orc"))
 }
 
 /// The newest slice of each file group of a partition, by file id, from storage: what writers build upon.

@@ -88,6 +88,9 @@ pub(super) fn check_input(
     columns: &Schema,
     locator: &Locator,
 ) -> Result<()> {
+    if request.operation != Operation::DeletePartitions {
+        merge::refuse_changelog(columns)?;
+    }
     if request.operation.brings_rows() {
         merge::check_markers(columns, config.merge_rule()?.delete_marker.as_ref())?;
     }

@@ -26,7 +26,7 @@ pub fn committed(table: &Table, request: &WriteRequest) -> Result<Option<CommitR
     find(table, request.operation, key, Back::ToTheFirst)
 }
 
-/// What the write under that key did, if it was committed.
+/// What the write under that key did, if it was committed; `operation` says what it is called if the commit does not.
 pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -> Result<Option<CommitResult>> {
     let (config, storage) = (table.config()?, table.storage.as_ref());
     let mut found = Timeline::load(storage, &config)?;
@@ -36,7 +36,8 @@ pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -
     for instant in found.commits().rev() {
         let metadata = found.commit_metadata(storage, instant)?;
         if has_key(&metadata, key) {
-            return Ok(Some(result(operation, instant, &metadata)));
+            let told = metadata.operation_type.as_deref().and_then(|word| Operation::parse(word).ok());
+            return Ok(Some(result(told.unwrap_or(operation), instant, &metadata)));
         }
     }
     Ok(None)

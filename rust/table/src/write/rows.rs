@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray,
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use hudini_format::key::KeyConfig;
+use hudini_format::schema::fit::repeated;
 use hudini_format::schema::{self, fit, meta};
 use hudini_format::short::{self, are_same};
 
@@ -51,6 +52,9 @@ pub(super) enum Lack<'a> {
 
 /// Refuses input whose columns are not those of the table, or not of its types.
 pub(super) fn check_columns(input: &Schema, table: &Schema, may_lack: Lack<'_>) -> Result<()> {
+    if let Some(name) = repeated(input.fields().iter().map(|field| field.name().as_str())) {
+        return Err(Error::schema(format!("the rows have more than one column '{name}'")));
+    }
     let must = |field: &&FieldRef| match may_lack {
         Lack::Nothing => true,
         Lack::AllBut(named) => named.contains(&field.name().as_str()),

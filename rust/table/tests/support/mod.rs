@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 pub mod lake;
+pub mod meanwhile;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,7 +150,8 @@ impl World {
         let codec = [("hoodie.parquet.compression.codec", "uncompressed")];
         let metadata = Some(("hoodie.metadata.enable", if self.keeps_metadata { "true" } else { "false" }));
         let lock = self.shares_lock.then_some(("hoodie.write.lock.provider", SHARED_LOCK));
-        let options = codec.into_iter().chain(metadata).chain(lock).map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let options =
+            codec.into_iter().chain(metadata).chain(lock).map(|(key, value)| (key.to_owned(), value.to_owned()));
         Table { location, storage, context, options: Options::parse(options).unwrap() }
     }
 

@@ -18,7 +18,7 @@ use hudini_format::name::LogFileName;
 use hudini_format::schema::Record;
 
 use super::compare::{ByKey, Fate, Fates, Pairs, Rows};
-use super::{Feed, Part, Side, image};
+use super::{ChangeLog, Feed, Part, Side, image};
 use crate::log_file::{Choice, LogFile, Part as BlockPart, Visitor};
 use crate::merge::{Batches, record_keys};
 use crate::storage::Storage;
@@ -28,13 +28,13 @@ use crate::{Error, Result};
 pub(super) fn read(
     feed: &Arc<Feed>,
     part: &Part,
-    files: &[String],
+    files: &[ChangeLog],
     before: Option<&FileSlice>,
     after: Option<&FileSlice>,
 ) -> Result<Batches> {
     let mut blocks = Vec::new();
-    for path in files {
-        blocks.extend(survey(feed.storage.as_ref(), path)?);
+    for file in files {
+        blocks.extend(survey(feed.storage.as_ref(), file)?);
     }
     let columns: BTreeSet<_> = blocks.iter().flat_map(|block| block.columns.iter().cloned()).collect();
     let has = |name: &str| columns.contains(name);
@@ -81,11 +81,17 @@ impl Logged {
     }
 }
 
-fn survey(storage: &dyn Storage, path: &str) -> Result<Vec<Logged>> {
+fn survey(storage: &dyn Storage, file: &ChangeLog) -> Result<Vec<Logged>> {
+    let path = file.path.as_str();
     let Some(size) = storage.head(path)?.map(|found| found.size) else {
         let (partition, name) = path.rsplit_once('/').unwrap_or(("", path));
         return Err(missing(storage, Missing::File(partition, name), "the log of a change of the range")?);
     };
+    // What is left of it may be whole blocks, or none at all, which would read as fewer changes.
+    if size < file.bytes {
+        let message = format!("a change log has {size} bytes, and its commit says {}", file.bytes);
+        return Err(Error::corrupt(message).at_path(path));
+    }
     let mut survey = Survey { path, size, blocks: Vec::new() };
     LogFile::new(storage, path.to_owned(), size).read_from(0, &mut survey).map_err(|e| e.at_path(path))?;
     Ok(survey.blocks)
@@ -222,8 +228,8 @@ impl Log {
 }
 
 /// The rows of the group on one side of a change are in no file.
-fn no_rows(feed: &Feed, files: &[String], side: &str) -> Result<Error> {
-    let path = files.first().map_or("", String::as_str);
+fn no_rows(feed: &Feed, files: &[ChangeLog], side: &str) -> Result<Error> {
+    let path = files.first().map_or("", |file| file.path.as_str());
     let (partition, name) = path.rsplit_once('/').unwrap_or(("", path));
     let id = LogFileName::parse(name).map(|log| log.file_id).unwrap_or_default();
     let what = format!("the range holds a change, and the row {side} it");

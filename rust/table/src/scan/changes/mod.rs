@@ -25,6 +25,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::log::cdc;
 use serde::{Deserialize, Serialize};
 
+use super::gone;
 use super::split::{Manner, Reading, RowSplit};
 use crate::merge::Batches;
 use crate::storage::Storage;
@@ -56,8 +57,16 @@ enum FoundIn {
     Gone(FileSlice),
     /// Two states of the group.
     States { before: FileSlice, after: FileSlice },
-    /// Files that log them, by path, and what the logs may leave out.
-    Logs { files: Vec<String>, before: Option<FileSlice>, after: Option<FileSlice> },
+    /// Files that log them, and what the logs may leave out.
+    Logs { files: Vec<ChangeLog>, before: Option<FileSlice>, after: Option<FileSlice> },
+}
+
+/// A change log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ChangeLog {
+    path: String,
+    /// As its commit says.
+    bytes: u64,
 }
 
 impl Part {
@@ -108,7 +117,8 @@ impl ChangeSplit {
         });
         Ok(Box::new(self.parts.clone().into_iter().flat_map(move |part| {
             let opened = feed.open(&part).map_err(|e| e.at_instant(&part.instant));
-            opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+            let rows = opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))));
+            gone::explained(&feed.storage, part.slices().cloned().collect(), rows)
         })))
     }
 }

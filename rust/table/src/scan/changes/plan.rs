@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, WriteStat};
 use hudini_format::name::{BaseFileName, LogFileName};
 
-use super::{FoundIn, Part};
+use super::{ChangeLog, FoundIn, Part};
 use crate::config::TableConfig;
 use crate::scan::incremental::Window;
 use crate::storage::Storage;
+use crate::table::Table;
 use crate::timeline::{CompletionTimes, Instant, Snapshot, Timeline, Until, whole_since};
 use crate::view::{self, BASE_EXTENSION, FileSlice, Missing, PartitionFiles};
 use crate::{Error, ErrorKind, Result};
@@ -16,12 +17,10 @@ use crate::{Error, ErrorKind, Result};
 /// Operations that write rows anew and change none.
 const NO_CHANGE: [&str; 6] = ["CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE"];
 
-pub(in crate::scan) fn pin(
-    storage: &dyn Storage,
-    config: &TableConfig,
-    window: &Window,
-) -> Result<(Snapshot, Vec<Part>)> {
+pub(in crate::scan) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Result<(Snapshot, Vec<Part>)> {
+    let storage = table.storage.as_ref();
     let timeline = window.timeline(storage, config)?;
+    let window = window.settled(table, &timeline)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
     let mut commits: Vec<_> = timeline.commits().filter(|instant| window.holds(instant)).collect();
@@ -133,11 +132,11 @@ impl Plan<'_> {
         // Where what was written is gone, an older slice would stand in for it.
         let after = self.slice(&around.after, partition, id)?.filter(|after| is_there(after, &stats));
         let whole = self.check_before(around, partition, id, before.as_ref(), &stats);
-        let logs: Vec<_> = stats.iter().filter_map(|stat| stat.cdc_stats.as_ref()).flat_map(BTreeMap::keys).collect();
-        if !logs.is_empty() {
+        let logs = stats.iter().filter_map(|stat| stat.cdc_stats.as_ref()).flatten();
+        let files: Vec<_> = logs.map(|(path, bytes)| change_log(path, *bytes)).collect::<Result<_>>()?;
+        if !files.is_empty() {
             // Most logs have no need of it.
             let before = before.filter(|_| whole.is_ok());
-            let files = logs.into_iter().cloned().collect();
             return Ok(Some(FoundIn::Logs { files, before, after }));
         }
         if let Some(after) = &after
@@ -212,6 +211,11 @@ impl Plan<'_> {
         self.check_whole(around)?;
         view::missing(self.storage, Missing::OfGroup(partition, id), &needed(around.instant, what))
     }
+}
+
+fn change_log(path: &str, bytes: i64) -> Result<ChangeLog> {
+    let negative = || Error::corrupt(format!("a commit says that a change log has {bytes} bytes")).at_path(path);
+    Ok(ChangeLog { path: path.to_owned(), bytes: u64::try_from(bytes).map_err(|_| negative())? })
 }
 
 fn base_of(stat: &WriteStat) -> Option<BaseFileName> {

@@ -160,6 +160,11 @@ impl Cleaner<'_> {
         Ok(CleanResult { instant: Some(time.to_owned()), retained: retained_by(plan), files, ..CleanResult::default() })
     }
 
+    /// Whether something is half deleted, or would be deleted now.
+    pub(super) fn finds_anything(&self, config: &TableConfig, found: &Timeline) -> Result<bool> {
+        Ok(pending(found).next().is_some() || self.plan(config, found)?.is_some())
+    }
+
     fn plan(&self, config: &TableConfig, found: &Timeline) -> Result<Option<CleanerPlan>> {
         let incremental = self.options.get_or_default(&options::CLEAN_INCREMENTAL)?;
         let ground = Ground {

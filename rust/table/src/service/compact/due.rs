@@ -6,6 +6,19 @@ use crate::Result;
 use crate::options::{self, CompactionTrigger, Options};
 use crate::timeline::Timeline;
 
+/// Why a compaction should be planned or carried out now, if one should.
+pub(in crate::service) fn why_due(found: &Timeline, options: &Options, time: &str) -> Result<Option<String>> {
+    if let Some(waiting) = found.pending().find(|instant| instant.action == Action::Compaction) {
+        return Ok(Some(format!("the compaction planned at {} waits", waiting.requested)));
+    }
+    if !is_due(found, options, time)? {
+        return Ok(None);
+    }
+    let trigger = options.get_or_default(&options::COMPACT_TRIGGER)?;
+    Ok(Logged::since(found, false)
+        .map(|logged| format!("{} delta commits since {}, by {}", logged.commits, logged.start, trigger.word())))
+}
+
 /// Whether a compaction planned at `time` would be due.
 pub(super) fn is_due(found: &Timeline, options: &Options, time: &str) -> Result<bool> {
     let trigger = options.get_or_default(&options::COMPACT_TRIGGER)?;

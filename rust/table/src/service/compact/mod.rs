@@ -19,6 +19,7 @@ mod strategy;
 mod task;
 
 pub use action::Compaction;
+pub(super) use due::why_due;
 pub use round::{CompactRequest, Round, compact};
 pub use task::{CompactionStatus, CompactionTask};
 

@@ -1,0 +1,169 @@
+//! Writers that commit, clean, compact and archive at each storage call of a read: it gives a state that was, whole, or
+//! `InstantCleaned`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod support;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use hudini_table::context::{Context, ManualClock, SeededIds};
+use hudini_table::options::{CleanPolicy, Operation, Options, TableType};
+use hudini_table::scan::{Scan, ScanRequest, Window};
+use hudini_table::service::{self, CleanRequest, CompactRequest};
+use hudini_table::{ErrorKind, Listed, Result, Table};
+use rstest::rstest;
+
+use support::meanwhile::Meanwhile;
+use support::{Model, Place, Row, Scene, Spec, World, model, row, rows_of, scanned};
+
+const NOTHING_BY_ITSELF: &[(&str, &str)] = &[("hoodie.table.services.enabled", "false")];
+const SMALL: &[(&str, &str)] =
+    &[("hoodie.keep.min.commits", "2"), ("hoodie.keep.max.commits", "3"), ("hoodie.clean.commits.retained", "1")];
+
+fn with(table: Table, options: &[(&str, &str)]) -> Table {
+    let given = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let options = Options::parse(given).unwrap().with(&table.options);
+    Table { options, ..table }
+}
+
+fn batch(ts: i64) -> Vec<Row> {
+    ["a", "b", "c", "d"].iter().map(|id| row(id, if *id < "c" { "A" } else { "B" }, ts, &format!("v{ts}"))).collect()
+}
+
+/// What others do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Clean,
+    Overwrite,
+    Compact,
+    Archive,
+}
+
+impl Others {
+    fn act(self, spec: &Spec, table: &Table) {
+        let upsert = |ts| drop(spec.upsert(table, &batch(ts)).unwrap());
+        match self {
+            Self::Clean | Self::Archive => (6..9).for_each(upsert),
+            Self::Overwrite => drop(spec.write(table, Operation::OverwriteTable, &batch(8)).unwrap()),
+            Self::Compact => {
+                upsert(8);
+                drop(service::compact(table, CompactRequest::default()).unwrap());
+            }
+        }
+        let (policy, retain) = (Some(CleanPolicy::Versions), Some(1));
+        let options = Options::default();
+        let clean = CleanRequest { options, schedule: true, execute: true, dry_run: false, policy, retain };
+        service::clean(table, &clean).unwrap();
+        if self == Self::Archive {
+            let archived = service::archive(&with(table.clone(), SMALL), &Options::default()).unwrap();
+            assert!(!archived.instants.is_empty());
+        }
+    }
+
+    fn after(self) -> Model {
+        model(&batch(8))
+    }
+}
+
+fn written(keeps_metadata: bool, spec: &Spec) -> World {
+    let world = if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) };
+    let table = with(spec.create(&world), NOTHING_BY_ITSELF);
+    (1..4).for_each(|ts| drop(spec.upsert(&table, &batch(ts)).unwrap()));
+    // A replacing commit is read whenever a state is found out.
+    spec.write(&table, Operation::InsertOverwrite, &batch(4)).unwrap();
+    spec.upsert(&table, &batch(5)).unwrap();
+    world
+}
+
+/// A read while others act at each of its calls.
+fn sweep(keeps_metadata: bool, table_type: TableType, others: Others, read: impl Fn(&Table) -> Result<()>) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let started = written(keeps_metadata, &spec);
+    for at in 1.. {
+        let _scene = Scene(format!("{others:?} at call {at}"));
+        let world = started.copy();
+        let writer = with(world.table(), NOTHING_BY_ITSELF);
+        let writes_as = spec.clone();
+        let storage = Meanwhile::new(Arc::clone(&world.store), at, move || others.act(&writes_as, &writer));
+        let clock = Arc::new(ManualClock::ticking(support::START + 3_600_000));
+        let context = Context { clock, ids: Arc::new(SeededIds::new(99)), threads: 1 };
+        let outcome = read(&world.table_in(Arc::clone(&storage) as _, context));
+        if let Err(e) = outcome {
+            assert_eq!(e.kind(), ErrorKind::InstantCleaned, "{e}");
+        }
+        if !storage.happened() {
+            assert!(at > 10);
+            return;
+        }
+        assert_eq!(rows_of(&world.table()), others.after());
+    }
+}
+
+/// The values of the one column, `ts`.
+fn times(table: &Table, request: ScanRequest) -> Result<Vec<i64>> {
+    let batches = Scan::plan(table, request)?.read()?.collect::<Result<Vec<_>>>()?;
+    Ok(batches.iter().flat_map(|rows| rows.column(0).as_primitive::<Int64Type>().values().to_vec()).collect())
+}
+
+#[rstest]
+fn a_read_of_the_newest_state(
+    #[values(false, true)] keeps_metadata: bool,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(Others::Clean, Others::Overwrite, Others::Compact, Others::Archive)] others: Others,
+) {
+    if others == Others::Compact && table_type == TableType::CopyOnWrite {
+        return;
+    }
+    sweep(keeps_metadata, table_type, others, |table| {
+        let rows = model(&scanned(table, 8192)?);
+        let states = [model(&batch(5)), model(&batch(6)), model(&batch(7)), others.after()];
+        assert!(states.contains(&rows), "{rows:?}");
+        Ok(())
+    });
+}
+
+#[rstest]
+fn a_read_of_an_older_state(
+    #[values(false, true)] keeps_metadata: bool,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let instants: Vec<_> = written(keeps_metadata, &spec).table().timeline().unwrap().commits().cloned().collect();
+    for (instant, ts) in instants.iter().zip(1..) {
+        sweep(keeps_metadata, table_type, Others::Clean, |table| {
+            let request = ScanRequest {
+                as_of: Some(instant.requested.clone()),
+                columns: Some(vec!["ts".to_owned()]),
+                ..ScanRequest::default()
+            };
+            assert_eq!(times(table, request)?, [ts; 4]);
+            Ok(())
+        });
+    }
+}
+
+#[rstest]
+fn a_read_of_a_range(
+    #[values(false, true)] keeps_metadata: bool,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(Others::Clean, Others::Archive)] others: Others,
+) {
+    sweep(keeps_metadata, table_type, others, |table| {
+        let columns = Some(vec!["ts".to_owned()]);
+        let times = times(table, ScanRequest { window: Some(Window::default()), columns, ..ScanRequest::default() })?;
+        assert!(times.len() == 4 && times.iter().all(|ts| *ts == times[0]), "{times:?}");
+        Ok(())
+    });
+}
+
+#[rstest]
+fn a_list_of_what_was_done(#[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType) {
+    sweep(false, table_type, Others::Archive, |table| {
+        assert!(table.history(None)?.len() >= 5);
+        let all = Listed { archived: true, operations: true };
+        assert!(table.timeline_lines(all)?.len() >= 5);
+        Ok(())
+    });
+}
