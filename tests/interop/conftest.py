@@ -11,7 +11,7 @@ import pytest
 
 from .oracle import Oracle, OracleUnavailable
 
-# Tests with many cases, each of which takes Apache Hudi many seconds: of these every fourth runs, and all with
+# Tests with many cases, each of which takes Apache Hudi many seconds: of these every fifth runs, and all with
 # HUDINI_INTEROP=all (`make interop-nightly`).
 MANY_CASES = {
     "test_compaction.py",
@@ -22,7 +22,7 @@ MANY_CASES = {
     "test_roundtrip.py",
     "test_shared_lock.py",
 }
-EVERY = 4
+EVERY = 5
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
