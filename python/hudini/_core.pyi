@@ -101,6 +101,12 @@ class Table:
     def indexes(self) -> list[dict[str, Any]]:
         """name, state, type, function, columns, options, version."""
 
+    def locks(self) -> list[dict[str, Any]]:
+        """lock, path, instant, held, age_seconds."""
+
+    def markers(self) -> list[dict[str, Any]]:
+        """instant, partition, file, kind."""
+
     def metadata(self, partition: str | None) -> Stream:
         """The records of the metadata table, of one partition or of all."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -37,18 +37,29 @@ class CommitResult:
     warnings: tuple[str, ...] = ()
     """What went wrong after the commit, which stands all the same: a clean or an archiving that was due. The next write
     tries again."""
+    _explained: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_core(cls, values: Mapping[str, Any]) -> CommitResult:
         """From the compiled module's dict, which may hold more than is shown here."""
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        explained = {name: values[name] for name in ("files", "options_without_effect") if name in values}
         for text in known.get("warnings", ()):
             warnings.warn(text, stacklevel=4)
-        return cls(**known | {"warnings": tuple(known.get("warnings", ()))})
+        return cls(**known | {"warnings": tuple(known.get("warnings", ())), "_explained": explained})
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dict, such as for JSON."""
-        return asdict(self)
+        shown = (field.name for field in fields(self) if not field.name.startswith("_"))
+        return {name: getattr(self, name) for name in shown}
+
+    def explain(self) -> dict[str, Any]:
+        """What `to_dict` says, the files that were added, and which of the given options have no effect on a write.
+
+        Of each file: its partition, file group and name, the file that it `replaces` if any, how many rows it holds (a
+        log: changes) and how many it deletes, and its bytes.
+        """
+        return self.to_dict() | {"files": [], "options_without_effect": []} | self._explained
 
     def __bool__(self) -> bool:
         """Whether anything was committed."""

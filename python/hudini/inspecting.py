@@ -52,7 +52,19 @@ _INDEXES = {
     "options": "map<string,string>",
     "version": "string",
 }
-
+_LOCKS = {
+    "lock": "string not null",
+    "path": "string not null",
+    "instant": "string",
+    "held": "boolean",
+    "age_seconds": "double not null",
+}
+_MARKERS = {
+    "instant": "string not null",
+    "partition": "string not null",
+    "file": "string not null",
+    "kind": "string not null",
+}
 _LOG_BLOCKS = {
     "offset": "long not null",
     "kind": "string not null",
@@ -100,6 +112,26 @@ class Inspect:
         The state is `ready`, `in flight` while Apache Hudi builds the index, or `defined` where there is nothing more.
         """
         return Rows(self._table._core.indexes(), _INDEXES)
+
+    def locks(self) -> Rows:
+        """Locks and signs of life that lie in the table: lock, path, instant, held, age_seconds.
+
+        `lock` is `table` (hudini's own), `services` (of cleaning and archiving), `shared` (the lock file that both
+        engines take where `hoodie.write.lock.provider` asks for it), and for each writer at work `writer` (held as long
+        as a process of hudini lives) and `heartbeat` (that of any engine, held while it is young enough). A lock is
+        tried to see whether it is held, and let go at once; where a store has no locks, `held` is null.
+
+        >>> [(row["lock"], row["instant"]) for row in table.inspect.locks() if row["held"]]
+        """
+        return Rows(self._table._core.locks(), _LOCKS)
+
+    def markers(self) -> Rows:
+        """The data files that writes have begun and not committed: instant, partition, file, kind.
+
+        The kind is `CREATE` for a file of its own, `MERGE` for a base file that takes the place of another one,
+        `APPEND` for more blocks on a log of table version 6. The next writer removes what dead ones left.
+        """
+        return Rows(self._table._core.markers(), _MARKERS)
 
     def metadata(self, partition: str | None = "files") -> Metadata:
         """The records of the metadata table, of one partition or (None) of all: an Arrow stream.

@@ -65,9 +65,10 @@ class Scan(ArrowRows):
     def explain(self, run: bool = False, *, progress: Wanted = None) -> dict[str, Any]:
         """What the scan will read, how long it took to find out, and which options have no effect.
 
-        With `run` all rows are read, and under `ran` stands what only that tells: rows, bytes, seconds, blocks in logs
-        and of which kinds, damaged ones, how many slices were merged by record position and by record key, and how
-        many row groups and rows of files that were opened a filter left out, by what.
+        With `run` all rows are read, and under `ran` stands what only that tells: rows, bytes, seconds (by `stages`:
+        those of all threads), blocks in logs and of which kinds, damaged ones, how many slices were merged by record
+        position and by record key, and how many row groups and rows of files that were opened a filter left out, by
+        what.
         """
         plan = self._core.explain()
         if run:

@@ -54,26 +54,31 @@ class Scene:
     commits: int
     table_type: str
     index: str
-    """`bucket` or `simple`."""
+    """`bucket`, `simple`, `bloom`, or `record_index`, which is a part of the metadata table."""
     metadata: bool
     kills: int = 0
     pauses: int = 0
+    version: int = 9
 
     def __str__(self) -> str:
         metadata = "metadata" if self.metadata else "plain"
-        return f"{self.writers}x{self.commits}-{self.table_type}-{self.index}-{metadata}-{self.seed}"
+        kind = f"{self.table_type}-v{self.version}-{self.index}-{metadata}"
+        return f"{self.writers}x{self.commits}-{kind}-{self.seed}"
 
     @property
     def options(self) -> dict[str, str]:
-        index = {"hoodie.index.type": self.index.upper()}
         metadata = {"hoodie.metadata.enable": str(self.metadata).lower()}
-        return {**HEARTBEAT, **SMALL_LIMITS, **index, **metadata}
+        return {**HEARTBEAT, **SMALL_LIMITS, **self._index, **metadata}
+
+    @property
+    def _index(self) -> dict[str, str]:
+        return {"hoodie.index.type": self.index.upper()}
 
     def create(self, path: Path) -> None:
-        index = {"hoodie.index.type": self.index.upper()}
+        index = self._index
         if self.index == "bucket":
             index["hoodie.bucket.index.num.buckets"] = str(BUCKETS)
-        hudini.create(str(path), SCHEMA, "id", "ts", "part", self.table_type, options=index)
+        hudini.create(path, SCHEMA, "id", "ts", "part", self.table_type, table_version=self.version, options=index)
 
 
 @dataclass

@@ -16,20 +16,22 @@ from .crowd import Crowd, Scene, check
 
 SEED = int(os.environ.get("HUDINI_CROWDS_SEED", "1"))
 
-# Writers, table type, index, metadata table, kills, pauses: each of them with each of the others, as far as so few can.
+# Writers, table type and version, index, metadata table, kills, pauses: each of them with each of the others, as far as
+# so few can.
 SMALL = [
     Scene(SEED, 2, 8, "cow", "bucket", metadata=True, kills=1, pauses=1),
-    Scene(SEED, 4, 6, "mor", "bucket", metadata=False, kills=2, pauses=1),
-    Scene(SEED, 4, 6, "cow", "simple", metadata=False, kills=2, pauses=1),
-    Scene(SEED, 2, 8, "mor", "simple", metadata=True, kills=1, pauses=1),
+    Scene(SEED, 4, 6, "mor", "bucket", metadata=False, kills=2, pauses=1, version=8),
+    Scene(SEED, 4, 6, "cow", "bloom", metadata=False, kills=2, pauses=1),
+    Scene(SEED, 2, 8, "mor", "record_index", metadata=True, kills=1, pauses=1),
     Scene(SEED, 8, 4, "mor", "bucket", metadata=True, kills=2, pauses=2),
-    Scene(SEED, 8, 4, "cow", "simple", metadata=True, kills=2, pauses=2),
+    Scene(SEED, 8, 4, "cow", "simple", metadata=True, kills=2, pauses=2, version=8),
 ]
 FULL = [
-    Scene(SEED, writers, 50, table_type, index, metadata, kills=2 * writers, pauses=writers // 2)
-    for writers, table_type, index, metadata in itertools.product(
-        (2, 4, 8), ("cow", "mor"), ("bucket", "simple"), (False, True)
+    Scene(SEED, writers, 50, table_type, index, metadata, kills=2 * writers, pauses=writers // 2, version=version)
+    for writers, table_type, index, metadata, version in itertools.product(
+        (2, 4, 8), ("cow", "mor"), ("bucket", "simple", "bloom", "record_index"), (False, True), (9, 8)
     )
+    if metadata or index != "record_index"
 ]
 SCENES = FULL if os.environ.get("HUDINI_CROWDS") == "all" else SMALL
 

@@ -18,6 +18,7 @@ MANY_CASES = {
     "test_expression_indexes.py",
     "test_indexes.py",
     "test_jobs.py",
+    "test_matrix.py",
     "test_metadata_table.py",
     "test_roundtrip.py",
     "test_shared_lock.py",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
+import hudini
 from tests.support.compare import difference
 from tests.support.rows import SCHEMA, Model, Row, Rows
+
+from .oracle import Oracle
+from .oracle.queries import query_options
 
 
 class Engine(Protocol):
@@ -56,3 +61,35 @@ def types_of(table: pa.Table) -> dict[str, pa.DataType]:
     """Types by name, where the two spellings of a text type are one type."""
     plain = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
     return {field.name: plain.get(field.type, field.type) for field in table.schema if field.name in SCHEMA.names}
+
+
+def alike(oracle: Oracle, path: Path, instants: list[str]) -> None:
+    """Both engines answer every kind of query with the same rows."""
+    table = hudini.open(str(path))
+    same = {
+        "snapshot": (table.read(), query_options("snapshot")),
+        "read optimized": (table.read(mode="read_optimized"), query_options("read_optimized")),
+        "incremental": (table.incremental(), query_options("incremental", start="000")),
+    }
+    for instant in instants:
+        same[f"as of {instant}"] = (table.read(as_of=instant), query_options("time_travel", as_of=instant))
+    for question, (ours, options) in same.items():
+        for metadata in ("true", "false") if question == "snapshot" else ("true",):
+            theirs = oracle.read(path, {**options, "hoodie.metadata.enable": metadata})
+            problem = difference(pa.table(ours), theirs)
+            assert problem is None, f"{question}: {problem}"
+
+
+def instants(oracle: Oracle, path: Path) -> list[str]:
+    """The newest commits, to travel to."""
+    return [row["requested"] for row in oracle.timeline(path) if "commit" in row["action"]][-3:]
+
+
+def validated(oracle: Oracle, path: Path) -> None:
+    """Apache Hudi's own check of the metadata table finds the files that are there, and no others."""
+    assert oracle.sql(f"CALL validate_metadata_table_files(path => '{path}')") == []
+    every = oracle.sql(f"CALL validate_metadata_table_files(path => '{path}', verbose => true)")
+    assert every
+    assert all(file["is_present_in_fs"] and file["is_present_in_metadata"] for file in every), every
+    # Its sizes are hints where logs grow; ours are exact.
+    assert [file for file in every if file["fs_size"] != file["metadata_size"]] == []

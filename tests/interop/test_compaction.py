@@ -16,8 +16,7 @@ from tests.support.rows import Model, Rows
 from .apache import INDEX, Apache, Layout
 from .engines import Local, create
 from .oracle import Oracle
-from .oracle.queries import query_options
-from .scenes import holds, mixed_batch, step
+from .scenes import alike, holds, instants, mixed_batch, step, validated
 
 pytestmark = pytest.mark.interop
 
@@ -59,28 +58,6 @@ def begun(path: Path, layout: Layout) -> tuple[Rows, Model, Local]:
     model.delete(row["id"] for row in gone)
     step(engine.upsert, mixed_batch(rows, start=60), model)
     return rows, model, engine
-
-
-def alike(oracle: Oracle, path: Path, instants: list[str]) -> None:
-    """Both engines answer every kind of query with the same rows."""
-    table = hudini.open(str(path))
-    same = {
-        "snapshot": (table.read(), query_options("snapshot")),
-        "read optimized": (table.read(mode="read_optimized"), query_options("read_optimized")),
-        "incremental": (table.incremental(), query_options("incremental", start="000")),
-    }
-    for instant in instants:
-        same[f"as of {instant}"] = (table.read(as_of=instant), query_options("time_travel", as_of=instant))
-    for question, (ours, options) in same.items():
-        for metadata in ("true", "false") if question == "snapshot" else ("true",):
-            theirs = oracle.read(path, {**options, "hoodie.metadata.enable": metadata})
-            problem = difference(pa.table(ours), theirs)
-            assert problem is None, f"{question}: {problem}"
-
-
-def instants(oracle: Oracle, path: Path) -> list[str]:
-    """The newest commits, to travel to."""
-    return [row["requested"] for row in oracle.timeline(path) if "commit" in row["action"]][-3:]
 
 
 @EVERY_LAYOUT
@@ -207,3 +184,45 @@ def test_apache_reads_and_folds_logs_of_every_form(oracle: Oracle, path: Path, f
     step(engine.upsert, mixed_batch(rows, start=80), model)
     step(apache.upsert, mixed_batch(rows, start=100), model)
     holds(model, apache, engine)
+
+
+def log_versions(path: Path) -> dict[str, list[int]]:
+    """The versions of the log files of each write and file group."""
+    versions: dict[str, list[int]] = {}
+    for file in sorted(path.glob("**/.*.log.*_*")):
+        if ".hoodie" not in file.relative_to(path).parts and not file.name.endswith(".crc"):
+            write, _, rest = file.name.partition(".log.")
+            versions.setdefault(write, []).append(int(rest.partition("_")[0]))
+    return {write: sorted(found) for write, found in versions.items()}
+
+
+@pytest.mark.parametrize("form", ["avro", "parquet"])
+def test_logs_that_roll_over(form: str, oracle: Oracle, path: Path) -> None:
+    layout = Layout("mor", partitioned=False)
+    small = {
+        "hoodie.logfile.data.block.format": form,
+        "hoodie.logfile.data.block.max.size": "2000",
+        "hoodie.logfile.max.size": "4000",
+    }
+    engine, apache = Local(path, small), Apache(oracle, path, layout, {**INDEX, **small})
+    rows, model = Rows(seed=17), Model(partitioned=False)
+    create(path, layout)
+    step(engine.bulk_insert, rows.batch(range(400), ts=100), model)
+    for writer in (engine, apache, engine):
+        before = log_versions(path)
+        step(writer.upsert, mixed_batch(rows, start=400), model)
+        gone = rows.batch(range(1, 400, 40), ts=1)
+        writer.delete(gone)
+        model.delete(row["id"] for row in gone)
+        written = [versions for write, versions in log_versions(path).items() if write not in before]
+        assert max(map(len, written)) > 1
+        assert all(versions == [*range(1, len(versions) + 1)] for versions in written), written
+        holds(model, engine, apache)
+    alike(oracle, path, instants(oracle, path))
+    validated(oracle, path)
+    assert hudini.open(path).verify(deep=True).ok
+    apache.compact()
+    holds(model, engine, apache)
+    step(engine.upsert, mixed_batch(rows, start=440), model)
+    assert hudini.open(path).services.compact()
+    holds(model, engine, apache)

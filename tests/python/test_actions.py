@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import hudini
 from hudini import CommitResult
 from hudini.actions import human_bytes
 
@@ -43,6 +46,26 @@ def test_files_that_went_are_told() -> None:
 
 def test_what_a_newer_core_tells_besides_is_left_out() -> None:
     assert CommitResult.from_core(FIELDS | {"new": 1}) == CommitResult.from_core(FIELDS)
+
+
+def test_a_result_explains_itself(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a", "b"], "ts": [1, 1], "city": ["x", "y"]})
+    path = str(tmp_path / "t")
+    table = hudini.create(path, schema=rows.schema, table_type="mor", record_key="id", partition_by=["city"], buckets=1)
+    first = table.upsert(rows, options={"hoodie.upsert.shuffle.parallelism": 8})
+    told = first.explain()
+    assert told["options_without_effect"] == ["hoodie.upsert.shuffle.parallelism"]
+    assert [(file["partition"], file["rows"], file["deletes"], file["replaces"]) for file in told["files"]] == [
+        ("x", 1, 0, None),
+        ("y", 1, 0, None),
+    ]
+    assert sum(file["bytes"] for file in told["files"]) == told["bytes_written"] == first.bytes_written
+    assert all((tmp_path / "t" / file["partition"] / file["name"]).exists() for file in told["files"])
+    assert told.items() >= first.to_dict().items()
+    logged = table.delete(pa.table({"id": ["a"], "city": ["x"]})).explain()["files"]
+    assert [(file["rows"], file["deletes"]) for file in logged] == [(0, 1)]
+    assert logged[0]["name"].startswith("." + logged[0]["file_id"])
+    assert table.upsert(rows.slice(0, 0)).explain()["files"] == []
 
 
 @pytest.mark.parametrize(

@@ -166,3 +166,31 @@ def test_log_blocks(path: Path, inspect: hudini.inspecting.Inspect, tmp_path: Pa
     assert pa.table(found).num_rows == len(found)
     with pytest.raises(hudini.StorageFailure):
         inspect.log_blocks("nowhere.log")
+
+
+def test_locks_and_markers_are_traces_of_writers(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a"], "ts": [1]})
+    table = hudini.create(tmp_path / "t", schema=rows.schema, record_key="id", buckets=1)
+    table.upsert(rows)
+    inspect = table.inspect
+    assert inspect.markers() == []
+    assert [(row["lock"], row["held"]) for row in inspect.locks()] == [("table", False)]
+    # Another engine is at work, and left the lock file of a third behind.
+    hoodie = tmp_path / "t" / ".hoodie"
+    marker = hoodie / ".temp" / "20261124120000000" / "city=x" / "a_1-0-1_20261124120000000.parquet.marker.MERGE"
+    for file in (marker, hoodie / ".heartbeat" / "20261124120000000", hoodie / "lock"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    assert inspect.markers() == [
+        {
+            "instant": "20261124120000000",
+            "partition": "city=x",
+            "file": "a_1-0-1_20261124120000000.parquet",
+            "kind": "MERGE",
+        }
+    ]
+    locks = {row["lock"]: row for row in inspect.locks()}
+    assert {lock: row["held"] for lock, row in locks.items()} == {"table": False, "shared": True, "heartbeat": True}
+    assert locks["heartbeat"]["instant"] == "20261124120000000"
+    assert 0 <= locks["heartbeat"]["age_seconds"] < 60
+    assert pa.table(inspect.locks()).schema.field("held").type == pa.bool_()

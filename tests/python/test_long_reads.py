@@ -133,6 +133,8 @@ def test_explain_tells_of_a_run(table: hudini.Table) -> None:
     ran = table.read().explain(run=True)["ran"]
     assert ran["rows"] == 60_000
     assert ran["bytes"] > 0
+    assert list(ran["stages"]) == ["survey", "logs", "base_files", "merging"]
+    assert 0 < sum(ran["stages"].values()) < 60
     logged = 4 if table.table_type == "mor" else 0
     assert ran["log_blocks"] == ran["merged_by_position"] + ran["merged_by_key"] == logged
     assert ran["log_blocks_by_kind"] == ({"avro": logged} if logged else {})

@@ -195,6 +195,16 @@ impl Table {
         lines.iter().map(|line| values::index(py, line)).collect()
     }
 
+    fn locks<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let lines = released(py, || inspect::locks(&self.inner))?;
+        lines.iter().map(|line| values::lock(py, line)).collect()
+    }
+
+    fn markers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let lines = released(py, || inspect::markers(&self.inner))?;
+        lines.iter().map(|(instant, marked)| values::marker(py, instant, marked)).collect()
+    }
+
     fn metadata(&self, py: Python<'_>, partition: Option<String>) -> PyResult<Stream> {
         let found = released(py, || metadata::rows(&self.inner, partition.as_deref()))?;
         Ok(Stream::new(found.schema, found.rows))

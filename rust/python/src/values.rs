@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use hudini_table::base_file::LeftOut;
-use hudini_table::inspect::{IndexLine, PartitionLine};
+use hudini_table::concurrency::Marked;
+use hudini_table::inspect::{IndexLine, LockLine, PartitionLine};
 use hudini_table::options::{OPERATION, Operation, Options};
 use hudini_table::scan::{Explanation, Ran};
 use hudini_table::verify::{Finding, Report};
 use hudini_table::view::{DataFile, FileSlice};
-use hudini_table::write::CommitResult;
+use hudini_table::write::{AddedFile, CommitResult};
 use hudini_table::{Error, HistoryEntry, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -47,6 +48,21 @@ pub(crate) fn commit_result<'py>(py: Python<'py>, result: &CommitResult) -> PyRe
     out.set_item("seconds", result.seconds)?;
     out.set_item("retries", result.retries)?;
     out.set_item("warnings", &result.warnings)?;
+    out.set_item("options_without_effect", &result.options_without_effect)?;
+    let files = result.files.iter().map(|file| added_file(py, file)).collect::<PyResult<Vec<_>>>()?;
+    out.set_item("files", files)?;
+    Ok(out)
+}
+
+fn added_file<'py>(py: Python<'py>, file: &AddedFile) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("partition", &file.partition)?;
+    out.set_item("file_id", &file.file_id)?;
+    out.set_item("name", &file.name)?;
+    out.set_item("replaces", &file.replaces)?;
+    out.set_item("rows", file.rows)?;
+    out.set_item("deletes", file.deletes)?;
+    out.set_item("bytes", file.bytes)?;
     Ok(out)
 }
 
@@ -98,11 +114,35 @@ pub(crate) fn explanation<'py>(py: Python<'py>, plan: &Explanation) -> PyResult<
     Ok(out)
 }
 
+pub(crate) fn lock<'py>(py: Python<'py>, line: &LockLine) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("lock", line.kind)?;
+    out.set_item("path", &line.path)?;
+    out.set_item("instant", &line.instant)?;
+    out.set_item("held", line.held)?;
+    out.set_item("age_seconds", line.age_ms as f64 / 1000.0)?;
+    Ok(out)
+}
+
+pub(crate) fn marker<'py>(py: Python<'py>, instant: &str, marked: &Marked) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("instant", instant)?;
+    out.set_item("partition", &marked.partition)?;
+    out.set_item("file", &marked.file)?;
+    out.set_item("kind", marked.kind.name())?;
+    Ok(out)
+}
+
 pub(crate) fn ran<'py>(py: Python<'py>, ran: &Ran) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("rows", ran.rows)?;
     out.set_item("bytes", ran.bytes)?;
     out.set_item("seconds", ran.seconds)?;
+    let stages = PyDict::new(py);
+    for (stage, seconds) in &ran.stages {
+        stages.set_item(stage, seconds)?;
+    }
+    out.set_item("stages", stages)?;
     out.set_item("log_blocks", ran.log_blocks)?;
     out.set_item("log_blocks_by_kind", &ran.log_blocks_by_kind)?;
     out.set_item("corrupt_log_blocks", ran.corrupt_log_blocks)?;

@@ -266,7 +266,7 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::staging(STAGING, read::<Staging>)]
 #[case::staged(STAGED, read::<Staged>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("09", "10", 1);
+    let newer = golden.replacen("10", "11", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
     assert!(error.message().contains("version 10") && error.hint().unwrap().contains("workers"), "{error}");

@@ -307,6 +307,52 @@ fn an_overwrite_fails_at_every_call(
     Case::new(&spec, &world, &act, &before, &without).sweep(ALL);
 }
 
+/// What replaces, deletes and looks keys up tells the metadata table other things than an upsert of buckets.
+#[rstest]
+#[case::overwrite(Operation::InsertOverwrite, IndexType::Bucket)]
+#[case::delete(Operation::Delete, IndexType::Bucket)]
+#[case::delete_by_bloom_filters(Operation::Delete, IndexType::Bloom)]
+#[case::upsert_by_bloom_filters(Operation::Upsert, IndexType::Bloom)]
+fn other_writes_that_keep_the_metadata_table_fail_at_every_call(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[case] operation: Operation,
+    #[case] index: IndexType,
+) {
+    let spec = Spec { index, ..spec(table_type, false) };
+    let world = World::keeping_metadata(Place::Memory);
+    spec.upsert(&spec.create(&world), &first_rows()).unwrap();
+    let before = model(&first_rows());
+    let rows = match operation {
+        Operation::Upsert => changes(&spec),
+        _ => vec![row("a1", "A", 9, "new"), row("b2", "B", 9, "new")],
+    };
+    let mut after = before.clone();
+    match operation {
+        Operation::Delete => after.retain(|id, _| id != "a1" && id != "b2"),
+        Operation::InsertOverwrite => after = model(&rows),
+        _ => after = upserted(&before, &rows),
+    }
+    let act = |table: &Table| spec.write(table, operation, &rows);
+    Case::new(&spec, &world, &act, &before, &after).sweep(LOST);
+}
+
+/// A task whose log goes on in a second file and a third one.
+#[rstest]
+fn a_write_of_logs_that_roll_over_fails_at_every_call(#[values(Place::Memory, Place::Local)] place: Place) {
+    let spec = spec(TableType::MergeOnRead, true);
+    let (world, before) = written(place, &spec);
+    let changes = changes(&spec);
+    let after = upserted(&before, &changes);
+    let limits = ["hoodie.logfile.data.block.max.size", "hoodie.logfile.max.size"];
+    let options = Options::parse(limits.map(|key| (key.to_owned(), "1".to_owned()))).unwrap();
+    let request = WriteRequest { options, ..WriteRequest::new(Operation::Upsert) };
+    let act = |table: &Table| write::write(table, &spec.schema(), [Ok(spec.batch(&changes))].into_iter(), &request);
+    let case = Case::new(&spec, &world, &act, &before, &after);
+    let rolled_over = |call: &Call| call.op == "close" && call.path.contains(".log.3_");
+    assert!(case.calls().iter().any(rolled_over));
+    case.sweep(BREAKS);
+}
+
 #[rstest]
 fn an_upsert_on_a_disk_breaks_off_at_every_call(
     #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,

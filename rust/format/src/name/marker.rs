@@ -21,7 +21,7 @@ const DIRECT: &str = "DIRECT";
 const TIMELINE_SERVER_BASED: &str = "TIMELINE_SERVER_BASED";
 
 /// What a marker announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum MarkerKind {
     /// A file of its own: a log file, or the first base file of a group.

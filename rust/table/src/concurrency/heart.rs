@@ -15,14 +15,16 @@ use crate::{Error, ErrorKind, Result};
 /// A beat comes several times within the interval that others allow for.
 const BEATS_PER_INTERVAL: u64 = 3;
 
-fn heartbeat_path(time: &str) -> String {
-    format!(".hoodie/.heartbeat/{time}")
+pub(super) const BEATS: &str = ".hoodie/.heartbeat";
+
+pub(super) fn heartbeat_path(time: &str) -> String {
+    format!("{BEATS}/{time}")
 }
 
 const LOCKS: &str = ".hoodie/.locks";
 const LIFE_LOCK_SUFFIX: &str = ".alive";
 
-fn life_lock_path(time: &str) -> String {
+pub(super) fn life_lock_path(time: &str) -> String {
     format!("{LOCKS}/{time}{LIFE_LOCK_SUFFIX}")
 }
 

@@ -12,9 +12,9 @@ use crate::options::{self, LockProvider, Options};
 use crate::storage::{LockGuard, Storage};
 use crate::{Error, ErrorKind, Result};
 
-const PATH: &str = ".hoodie/.locks/hudini.lock";
+pub(super) const PATH: &str = ".hoodie/.locks/hudini.lock";
 /// Of cleaning and archiving, which one writer does for all.
-const SERVICES: &str = ".hoodie/.locks/hudini-services.lock";
+pub(super) const SERVICES: &str = ".hoodie/.locks/hudini-services.lock";
 
 /// Pause before the second try, doubled up to the longest pause.
 const FIRST_PAUSE_MS: u64 = 1;

@@ -21,6 +21,10 @@ const NAME: &str = "lock";
 const FOLDER: &str = ".hoodie";
 const MS_PER_MINUTE: i64 = 60_000;
 
+pub(super) fn path_in_table() -> String {
+    format!("{FOLDER}/{NAME}")
+}
+
 /// What the file says of its holder. The first two names are Apache Hudi's, which shows the text and goes by nothing in it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,7 +49,7 @@ impl LockFile {
         let folder = options.get(&options::LOCK_FOLDER)?.filter(|folder| !folder.is_empty());
         let (storage, path) = match folder {
             Some(folder) => (storage::open(&folder, &Default::default(), Arc::clone(&context.ids))?, NAME.to_owned()),
-            None => (Arc::clone(table), format!("{FOLDER}/{NAME}")),
+            None => (Arc::clone(table), path_in_table()),
         };
         let minutes = i64::from(options.get_or_default(&options::LOCK_EXPIRE_MINUTES)?);
         Ok(Self { storage, path, machine: context.ids.machine(), expire_ms: minutes * MS_PER_MINUTE })

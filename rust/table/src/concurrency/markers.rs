@@ -19,6 +19,7 @@ pub(crate) const TEMP: &str = ".hoodie/.temp";
 pub struct Marked {
     pub partition: String,
     pub file: String,
+    pub kind: MarkerKind,
 }
 
 impl Marked {
@@ -81,7 +82,7 @@ pub fn list(storage: &dyn Storage, time: &str) -> Result<Vec<Marked>> {
 }
 
 fn marked(marker: MarkerName) -> Marked {
-    Marked { partition: marker.partition, file: marker.file }
+    Marked { partition: marker.partition, file: marker.file, kind: marker.kind }
 }
 
 fn no_marker(name: &str, path: &str) -> Error {
@@ -117,7 +118,7 @@ mod tests {
     const TIME: &str = "20261124162655080";
 
     fn marked(partition: &str, file: &str) -> Marked {
-        Marked { partition: partition.to_owned(), file: file.to_owned() }
+        Marked { partition: partition.to_owned(), file: file.to_owned(), kind: MarkerKind::Create }
     }
 
     fn storage(files: &[(&str, &str)]) -> Memory {
@@ -143,7 +144,8 @@ mod tests {
             (".b.parquet.marker.CREATE.crc", "crc"),
         ]);
         for storage in [of_server, direct] {
-            assert_eq!(list(&storage, TIME).unwrap(), [marked("", "b.parquet"), marked("sf", "a.parquet")]);
+            let merge = Marked { kind: MarkerKind::Merge, ..marked("sf", "a.parquet") };
+            assert_eq!(list(&storage, TIME).unwrap(), [marked("", "b.parquet"), merge]);
         }
     }
 

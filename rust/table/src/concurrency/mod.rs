@@ -5,6 +5,7 @@ mod heart;
 mod lock;
 mod lock_file;
 mod markers;
+mod places;
 
 pub use conflict::{Stake, Touched, check as check_conflicts};
 pub(crate) use conflict::{completed_since, is_compaction};
@@ -17,3 +18,4 @@ pub use markers::{
     Marked, MarkerKind, create as create_marker, delete_all as delete_markers, is_marked, list as list_markers,
     remove_lost_files,
 };
+pub(crate) use places::{LockKind, lock_places};

@@ -9,6 +9,7 @@ mod log;
 mod properties;
 mod state;
 mod values;
+mod writers;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use instant::instant_file;
 pub use log::log_file;
 pub use properties::properties;
 pub use state::{IndexLine, IndexState, PartitionLine, indexes, partitions, slices};
+pub use writers::{LockLine, locks, markers};
 
 use crate::storage::Storage;
 use crate::{Error, Location, Result, json};

@@ -13,9 +13,6 @@ use crate::options::{self, LogBlockFormat, Options};
 use crate::storage::{Put, Storage, Writer};
 use crate::{Error, Result};
 
-/// Content at which a data block is written out, Apache Hudi's default.
-const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
-
 /// How logs are written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LogOptions {
@@ -23,6 +20,10 @@ pub(crate) struct LogOptions {
     pub parquet: bool,
     /// Records say which rows of the base file they are about.
     pub positions: bool,
+    /// Content at which a data block is written out.
+    pub block_bytes: u64,
+    /// What goes behind a file that is larger goes into another one.
+    pub file_bytes: u64,
 }
 
 impl LogOptions {
@@ -30,10 +31,13 @@ impl LogOptions {
         Ok(Self {
             parquet: given.get_or_default(&options::LOG_BLOCK_FORMAT)? == LogBlockFormat::Parquet,
             positions: given.get_or_default(&options::WRITE_POSITIONS)?,
+            block_bytes: given.get_or_default(&options::LOG_BLOCK_BYTES)?,
+            file_bytes: given.get_or_default(&options::LOG_FILE_BYTES)?,
         })
     }
 }
 
+#[derive(Debug)]
 pub(crate) struct WrittenLog {
     pub rows: u64,
     pub deletes: u64,
@@ -41,6 +45,7 @@ pub(crate) struct WrittenLog {
 }
 
 /// What the blocks of a log file have in common.
+#[derive(Debug, Clone)]
 pub(crate) struct LogOf<'a> {
     pub instant: &'a str,
     pub table: &'a str,
@@ -48,6 +53,7 @@ pub(crate) struct LogOf<'a> {
     pub columns: &'a SchemaRef,
     /// Of the base file that positions are about.
     pub base_instant: &'a str,
+    pub options: &'a LogOptions,
     /// How Parquet files are written, if the rows are to be in such.
     pub parquet: Option<&'a WriteOptions>,
 }
@@ -74,31 +80,40 @@ enum Pending {
     },
     Parquet {
         rows: Vec<RecordBatch>,
-        bytes: usize,
+        bytes: u64,
     },
 }
 
 impl Pending {
-    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// Takes rows from that one on, until they are a whole block. Answers how many.
+    fn push(&mut self, batch: &RecordBatch, from: usize, block_bytes: u64) -> Result<usize> {
+        let left = batch.num_rows() - from;
         match self {
             Self::Avro { record, datums, ends } => {
                 let encoder = RowEncoder::new(record, batch)?;
-                for row in 0..batch.num_rows() {
+                for row in from..batch.num_rows() {
                     encoder.encode(row, datums)?;
                     ends.push(datums.len());
+                    if datums.len() as u64 >= block_bytes {
+                        return Ok(row + 1 - from);
+                    }
                 }
+                Ok(left)
             }
             Self::Parquet { rows, bytes } => {
-                *bytes += batch.get_array_memory_size();
-                rows.push(batch.clone());
+                let row_bytes = (batch.get_array_memory_size() as u64).div_ceil(batch.num_rows() as u64).max(1);
+                let fit = block_bytes.saturating_sub(*bytes).div_ceil(row_bytes);
+                let fit = usize::try_from(fit).unwrap_or(usize::MAX).clamp(1, left);
+                *bytes += row_bytes * fit as u64;
+                rows.push(batch.slice(from, fit));
+                Ok(fit)
             }
         }
-        Ok(())
     }
 
-    fn bytes(&self) -> usize {
+    fn bytes(&self) -> u64 {
         match self {
-            Self::Avro { datums, .. } => datums.len(),
+            Self::Avro { datums, .. } => datums.len() as u64,
             Self::Parquet { bytes, .. } => *bytes,
         }
     }
@@ -149,12 +164,26 @@ impl<'a> LogWriter<'a> {
         })
     }
 
-    /// Positions are those of all rows, ascending over all calls, or of none.
-    pub(crate) fn write_rows(&mut self, rows: &RecordBatch, positions: &[u64]) -> Result<()> {
-        self.rows.push(rows)?;
-        self.add_positions(positions);
-        self.written.rows += rows.num_rows() as u64;
-        if self.rows.bytes() >= MAX_BLOCK_BYTES { self.flush_rows() } else { Ok(()) }
+    /// Takes rows until the file is full, and answers how many. Positions are those of all rows, ascending over all calls,
+    /// or of none.
+    pub(crate) fn write_rows(&mut self, rows: &RecordBatch, positions: &[u64]) -> Result<usize> {
+        let block_bytes = self.of.options.block_bytes;
+        let mut taken = 0;
+        while taken < rows.num_rows() && !self.is_full() {
+            let more = self.rows.push(rows, taken, block_bytes)?;
+            self.add_positions(positions.get(taken..taken + more).unwrap_or_default());
+            self.written.rows += more as u64;
+            taken += more;
+            if self.rows.bytes() >= block_bytes {
+                self.flush_rows()?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// What comes next belongs into another file.
+    pub(crate) fn is_full(&self) -> bool {
+        self.written.bytes > self.of.options.file_bytes
     }
 
     fn add_positions(&mut self, positions: &[u64]) {
@@ -163,7 +192,8 @@ impl<'a> LogWriter<'a> {
         }
     }
 
-    fn flush_rows(&mut self) -> Result<()> {
+    /// Writes a block of the rows that wait.
+    pub(crate) fn flush_rows(&mut self) -> Result<()> {
         match self.rows.take(&self.of)? {
             Some((kind, content)) => self.put_block(kind, &content),
             None => Ok(()),

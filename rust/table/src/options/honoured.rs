@@ -157,6 +157,16 @@ options! {
     values LogBlockFormat::VALUES, LogBlockFormat::parse;
     help "How log files hold rows.";
 
+    LOG_BLOCK_BYTES: u64 = "hoodie.logfile.data.block.max.size";
+    default "268435456";
+    values "bytes", values::at_least::<1, u64>;
+    help "The size at which rows in a log file become a block, and the next ones another.";
+
+    LOG_FILE_BYTES: u64 = "hoodie.logfile.max.size";
+    default "1073741824";
+    values "bytes", values::at_least::<1, u64>;
+    help "A write that has brought a log file beyond this size goes on in another one.";
+
     WRITE_POSITIONS: bool = "hoodie.write.record.positions";
     default "false";
     values BOOLEAN, values::boolean;

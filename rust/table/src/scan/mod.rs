@@ -17,6 +17,7 @@ mod ran;
 mod shape;
 mod skip;
 mod split;
+mod stages;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use bootstrap::Sources;
 use pin::{Found, Gone, Pinned, pin};
 use shape::RowShape;
 use split::Reading;
+use stages::Stages;
 
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
@@ -256,12 +258,20 @@ impl Scan {
 
     /// The same, watched; what is under way when the rows are dropped is cancelled.
     pub fn read_watched(&self, watch: &Watch) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+        self.read_in_stages(watch, Stages::default())
+    }
+
+    fn read_in_stages(
+        &self,
+        watch: &Watch,
+        stages: Stages,
+    ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
         let batch_size = self.request.rows_at_a_time();
         let splits = self.parts(None);
         watch.expect(splits.len());
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
         let resources = (self.table.context.threads, self.reading.memory.bytes);
-        let rows = parallel::read(&storage, resources, splits, batch_size, watch);
+        let rows = parallel::read(&storage, resources, splits, batch_size, watch, stages);
         let rows = Abandoned { rows, watch: watch.clone() };
         Ok(match self.request.limit {
             Some(limit) => Box::new(limited(rows, limit)),

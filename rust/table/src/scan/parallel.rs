@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use arrow_array::RecordBatch;
 
 use super::split::{Manner, Split};
+use super::stages::{Stage, Stages};
 use crate::context::Watch;
 use crate::storage::Storage;
 use crate::{Error, Result};
@@ -33,11 +34,12 @@ pub(super) fn read(
     splits: Vec<Split>,
     batch_size: usize,
     watch: &Watch,
+    stages: Stages,
 ) -> Box<dyn Iterator<Item = Item> + Send> {
     let (storage, watch) = (Arc::clone(storage), watch.clone());
     let at_once = threads.min(splits.len()).max(1);
-    let manner = Manner { batch_size, at_once };
-    let rows_of = move |split: Split| rows_of(&storage, &split, manner, &watch);
+    let manner = Manner { batch_size, at_once, stages };
+    let rows_of = move |split: Split| rows_of(&storage, &split, &manner, &watch);
     if at_once == 1 {
         return Box::new(splits.into_iter().flat_map(rows_of));
     }
@@ -47,13 +49,15 @@ pub(super) fn read(
 fn rows_of(
     storage: &Arc<dyn Storage>,
     split: &Split,
-    manner: Manner,
+    manner: &Manner,
     watch: &Watch,
 ) -> Box<dyn Iterator<Item = Item> + Send> {
-    match watch.check().and_then(|()| split.read_on(storage, manner)) {
+    let stages = manner.stages.of_a_thread();
+    let manner = Manner { stages: stages.clone(), ..manner.clone() };
+    match watch.check().and_then(|()| stages.time(Stage::Merging, || split.read_on(storage, manner))) {
         Ok(reader) => {
             let (watch, over) = (watch.clone(), watch.clone());
-            let counted = reader.map(move |batch| {
+            let counted = stages.timed(Stage::Merging, reader).map(move |batch| {
                 watch.check()?;
                 batch.inspect(|rows| watch.add_rows(rows.num_rows()))
             });

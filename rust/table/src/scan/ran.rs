@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::stages::Stages;
 use super::{Scan, Split};
 use crate::Result;
 use crate::base_file::LeftOut;
@@ -19,6 +20,8 @@ pub struct Ran {
     pub bytes: u64,
     /// Of the rows alone; the plan was made before.
     pub seconds: f64,
+    /// The stages of reading, with the seconds of all threads in each; first a look at logs and footers, for these figures.
+    pub stages: Vec<(&'static str, f64)>,
     /// In the logs of the slices, those that do not count too.
     pub log_blocks: u64,
     /// The same by the names of their kinds.
@@ -35,12 +38,17 @@ pub struct Ran {
 impl Scan {
     /// Reads all rows and lets go of them.
     pub fn run(&self, watch: &Watch) -> Result<Ran> {
+        let clock = &self.table.context.clock;
+        let since = |started: i64| (clock.monotonic_ms() - started) as f64 / 1000.0;
+        let begun = clock.monotonic_ms();
         let mut ran = self.survey(watch)?;
-        let (clock, before) = (&self.table.context.clock, watch.progress().bytes);
-        let started = clock.monotonic_ms();
-        ran.rows =
-            self.read_watched(watch)?.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum::<Result<_>>()?;
-        ran.seconds = (clock.monotonic_ms() - started) as f64 / 1000.0;
+        ran.stages.push(("survey", since(begun)));
+        let (before, started) = (watch.progress().bytes, clock.monotonic_ms());
+        let stages = Stages::counted(Arc::clone(clock));
+        let rows = self.read_in_stages(watch, stages.clone())?;
+        ran.rows = rows.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum::<Result<_>>()?;
+        ran.seconds = since(started);
+        ran.stages.extend(stages.seconds());
         ran.bytes = watch.progress().bytes - before;
         Ok(ran)
     }

@@ -14,6 +14,7 @@ use super::bootstrap::Sources;
 use super::changes::ChangeSplit;
 use super::gone;
 use super::shape::RowShape;
+use super::stages::{Stage, Stages};
 use crate::base_file::{self, LeftOut, Matching};
 use crate::bytes_form::BytesForm;
 use crate::context::Watch;
@@ -65,24 +66,25 @@ impl Split {
 
     pub(crate) fn read_on(&self, storage: &Arc<dyn Storage>, manner: Manner) -> Result<SplitReader> {
         let rows = match self {
-            Self::Rows(split) => split.read_on(storage, manner)?,
-            Self::Changes(split) => split.read_on(storage, manner)?,
+            Self::Rows(split) => split.read_on(storage, manner.clone())?,
+            Self::Changes(split) => split.read_on(storage, manner.clone())?,
         };
         Ok(SplitReader { rows, rest: None, most: manner.batch_size.max(1), output: self.schema()? })
     }
 }
 
 /// How a process reads splits.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Manner {
     pub(crate) batch_size: usize,
     /// How many of them, which share the memory.
     pub(crate) at_once: usize,
+    pub(crate) stages: Stages,
 }
 
 impl Manner {
     pub(crate) fn alone(batch_size: usize) -> Self {
-        Self { batch_size, at_once: 1 }
+        Self { batch_size, at_once: 1, stages: Stages::default() }
     }
 }
 
@@ -148,7 +150,7 @@ impl RowSplit {
         let filter = self.filter(&output)?.map(Arc::new);
         let (split, storage) = (self.clone(), Arc::clone(storage));
         let rows = self.slices.clone().into_iter().flat_map(move |slice| {
-            let opened = split.open_slice(&storage, &slice, &output, filter.as_ref(), manner);
+            let opened = split.open_slice(&storage, &slice, &output, filter.as_ref(), &manner);
             let rows = opened.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))));
             gone::explained(&storage, vec![slice], rows)
         });
@@ -189,7 +191,7 @@ impl RowSplit {
         slice: &FileSlice,
         output: &SchemaRef,
         filter: Option<&Arc<Filter>>,
-        manner: Manner,
+        manner: &Manner,
     ) -> Result<Batches> {
         let stored = RowShape::stored(&self.reading.snapshot)?;
         let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
@@ -216,17 +218,22 @@ impl RowSplit {
         wanted: impl Fn(&str) -> bool,
         stored: &Schema,
         predicate: Option<&Predicate>,
-        manner: Manner,
+        manner: &Manner,
     ) -> Result<Batches> {
-        let (reading, batch_size) = (&self.reading, manner.batch_size);
+        let (reading, stages) = (&self.reading, &manner.stages);
+        let base_rows = |columns: &SchemaRef, wish: BaseRows<'_>| -> Result<Batches> {
+            let rows =
+                stages.time(Stage::Base, || reading.base_rows(storage, slice, columns, wish, manner.batch_size))?;
+            Ok(Box::new(stages.timed(Stage::Base, rows)))
+        };
         if slice.logs.is_empty() {
             let columns = self.columns_without_logs(stored, wanted);
-            let wish = predicate.map_or(BaseRows::All, BaseRows::Matching);
-            return reading.base_rows(storage, slice, &columns, wish, batch_size);
+            return base_rows(&columns, predicate.map_or(BaseRows::All, BaseRows::Matching));
         }
         // A row that does not match may match once it is changed, and one that is left out would look new: with logs all
         // rows of the base file are read.
-        let mut logs = SliceLogs::open(storage, &reading.snapshot, slice, &reading.rule)?;
+        let opened = stages.time(Stage::Logs, || SliceLogs::open(storage, &reading.snapshot, slice, &reading.rule));
+        let mut logs = opened?;
         if logs.has_parts() && (reading.unmerged || (self.commits.is_some() && slice.base.is_none())) {
             let message = "partial updates in a log, read without the rows that they update";
             return Err(Error::unsupported(message).at_path(&slice.partition));
@@ -235,12 +242,13 @@ impl RowSplit {
         let columns = Arc::new(columns_of(stored, |name| wanted(name) || self.chooses(name) || merges(name)));
         let memory = reading.memory.shared_by(manner.at_once);
         if reading.unmerged {
-            let rows = logs.unmerged(&columns, memory.bytes)?;
-            let base = reading.base_rows(storage, slice, &columns, BaseRows::All, batch_size)?;
-            return Ok(Box::new(base.chain(rows.into_iter().map(Ok))));
+            let rows = stages.time(Stage::Logs, || logs.unmerged(&columns, memory.bytes))?;
+            return Ok(Box::new(base_rows(&columns, BaseRows::All)?.chain(rows.into_iter().map(Ok))));
         }
-        let base = |columns: &SchemaRef| reading.base_rows(storage, slice, columns, BaseRows::Packed, batch_size);
-        let merged = merge::merged(&mut logs, &columns, base, batch_size, &memory)?.unpacked();
+        let base = |columns: &SchemaRef| base_rows(columns, BaseRows::Packed);
+        let merged = stages
+            .time(Stage::Logs, || merge::merged(&mut logs, &columns, base, manner.batch_size, &memory))?
+            .unpacked();
         Ok(Box::new(merged.map(|merged| Ok(merged?.rows))))
     }
 }

@@ -44,9 +44,11 @@ pub fn due(table: &Table, given: &Options) -> Result<Vec<Due>> {
     let found = Timeline::load(table.storage.as_ref(), &config)?;
     let upkeep = Upkeep { table, options: &options };
     let compact = upkeep.compact_due(&config, &found)?.map(|why| Due { service: "compact", why });
-    // So many commits may be there and nothing to delete, as where no log was ever folded.
-    let clean = upkeep.clean_due(&config, &found)?.filter(|_| upkeep.cleans_anything(&config, &found).unwrap_or(true));
-    let clean = clean.map(|why| Due { service: "clean", why });
+    let clean = match upkeep.clean_due(&config, &found)? {
+        // So many commits may be there and nothing to delete, as where no log was ever folded.
+        Some(why) if upkeep.cleans_anything(&config, &found)? => Some(Due { service: "clean", why }),
+        _ => None,
+    };
     let archive = upkeep.archive_due(&config, &found)?.map(|why| Due { service: "archive", why });
     Ok(compact.into_iter().chain(clean).chain(archive).collect())
 }

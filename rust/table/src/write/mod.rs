@@ -40,7 +40,7 @@ pub(crate) use output::{Output, count, rows_at_most, unnamed};
 pub use place::{GroupProfile, NEW_KEYS, PlacedTask};
 pub use record_lookup::{FILE_COLUMN, GROUP_COLUMN, RecordLookup, SCATTERED_COLUMN};
 pub use recorded::RecordedGroup;
-pub use request::{CommitResult, SchemaMode, WriteRequest};
+pub use request::{AddedFile, CommitResult, SchemaMode, WriteRequest};
 pub use scattered::Choice;
 pub use shares::{Groups, Share, batches};
 pub(crate) use staged::sweep;

@@ -44,22 +44,13 @@ pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -
 }
 
 fn result(operation: Operation, instant: &Instant, metadata: &CommitMetadata) -> CommitResult {
-    let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
     let mut result = CommitResult {
         instant: Some(instant.requested.clone()),
         completed: instant.completed.clone(),
         action: Some(instant.action.name()),
         operation: operation.word(),
-        ..CommitResult::default()
+        ..CommitResult::of_stats(metadata.write_stats())
     };
-    for stat in metadata.write_stats() {
-        result.inserted += number(stat.num_inserts);
-        result.updated += number(stat.num_update_writes);
-        result.deleted += number(stat.num_deletes);
-        result.files_added += 1;
-        result.files_removed += u64::from(stat.prev_base_file.is_some());
-        result.bytes_written += number(stat.file_size_in_bytes);
-    }
     let replaced = metadata.partition_to_replace_file_ids.iter().flatten();
     result.files_removed += replaced.map(|(_, ids)| ids.len() as u64).sum::<u64>();
     result

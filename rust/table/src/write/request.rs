@@ -80,23 +80,59 @@ pub struct CommitResult {
     pub retries: u32,
     /// What went wrong after the commit, which stands.
     pub warnings: Vec<String>,
+    /// The files that were added.
+    pub files: Vec<AddedFile>,
+    /// Given, and of no effect on writes.
+    pub options_without_effect: Vec<String>,
+}
+
+/// A file that a commit brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedFile {
+    pub partition: String,
+    pub file_id: String,
+    pub name: String,
+    /// The file of which it takes the place.
+    pub replaces: Option<String>,
+    /// In a base file those that it holds, in a log those that it changes.
+    pub rows: u64,
+    pub deletes: u64,
+    pub bytes: u64,
+}
+
+fn counted(number: Option<i64>) -> u64 {
+    number.and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+}
+
+impl AddedFile {
+    fn of(stat: &WriteStat) -> Self {
+        let path = stat.path.as_deref().unwrap_or_default();
+        Self {
+            partition: stat.partition_path.clone().unwrap_or_default(),
+            file_id: stat.file_id.clone().unwrap_or_default(),
+            name: path.rsplit('/').next().unwrap_or(path).to_owned(),
+            replaces: stat.prev_base_file.clone(),
+            rows: counted(stat.num_writes),
+            deletes: counted(stat.num_deletes),
+            bytes: counted(stat.file_size_in_bytes),
+        }
+    }
 }
 
 impl CommitResult {
-    /// The counts of what was written.
-    pub(crate) fn of_stats(stats: &[WriteStat]) -> Self {
-        let sum = |of: fn(&WriteStat) -> Option<i64>| {
-            stats.iter().map(|s| u64::try_from(of(s).unwrap_or(0)).unwrap_or(0)).sum()
-        };
-        Self {
-            inserted: sum(|s| s.num_inserts),
-            updated: sum(|s| s.num_update_writes),
-            deleted: sum(|s| s.num_deletes),
-            files_added: stats.len() as u64,
-            files_removed: stats.iter().filter(|s| s.prev_base_file.is_some()).count() as u64,
-            bytes_written: sum(|s| s.file_size_in_bytes),
-            ..Self::default()
+    /// What was written, counted.
+    pub(crate) fn of_stats<'s>(stats: impl IntoIterator<Item = &'s WriteStat>) -> Self {
+        let mut result = Self::default();
+        for stat in stats {
+            result.inserted += counted(stat.num_inserts);
+            result.updated += counted(stat.num_update_writes);
+            result.deleted += counted(stat.num_deletes);
+            result.files_added += 1;
+            result.files_removed += u64::from(stat.prev_base_file.is_some());
+            result.bytes_written += counted(stat.file_size_in_bytes);
+            result.files.push(AddedFile::of(stat));
         }
+        result
     }
 
     pub(crate) fn warned(mut self, warning: &str) -> Self {
@@ -117,6 +153,7 @@ impl CommitResult {
             seconds: self.seconds + later.seconds,
             retries: self.retries + later.retries,
             warnings: self.warnings.into_iter().chain(later.warnings).collect(),
+            files: self.files.into_iter().chain(later.files).collect(),
             ..later
         }
     }

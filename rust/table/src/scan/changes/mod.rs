@@ -194,7 +194,7 @@ impl Feed {
         };
         let commits = made_by.map(|instant| std::iter::once(instant.clone()).collect());
         let rows = RowSplit { reading: Arc::new(reading), columns, slices: vec![slice.clone()], commits, filter: None };
-        rows.read_on(&self.storage, self.manner)
+        rows.read_on(&self.storage, self.manner.clone())
     }
 
     fn inserted(&self, instant: &str, rows: &RecordBatch) -> Result<RecordBatch> {

@@ -152,6 +152,7 @@ impl Compaction {
             action: Some(Action::Compaction.completes_as().name()),
             operation: OPERATION,
             seconds,
+            options_without_effect: self.options.without_effect().to_vec(),
             ..CommitResult::of_stats(&stats)
         };
         // The commit stands whatever becomes of these; the next writer removes what is left.

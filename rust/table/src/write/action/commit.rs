@@ -18,7 +18,7 @@ use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::write::begin;
 use crate::write::once;
 use crate::write::request::{CommitResult, IDEMPOTENCY_KEY};
-use crate::write::task::Status;
+use crate::write::task::{Status, WroteFile};
 use crate::{Error, ErrorKind, Result};
 
 impl Action {
@@ -107,8 +107,10 @@ impl Action {
                 ))
                 .at_instant(&self.time));
             }
-            told.ranges.extend(status.stat.path.clone().map(|path| (path, status.ranges)));
-            stats.push(status.stat);
+            for WroteFile { stat, ranges } in status.files {
+                told.ranges.extend(stat.path.clone().map(|path| (path, ranges)));
+                stats.push(stat);
+            }
         }
         match wanted.difference(&seen).next() {
             Some((partition, group)) => Err(Error::internal(format!(
@@ -205,6 +207,7 @@ impl Action {
             action: Some(self.kind.name()),
             operation: self.request.operation.word(),
             seconds: (self.table.context.clock.monotonic_ms() - self.started) as f64 / 1000.0,
+            options_without_effect: self.request.options.without_effect().to_vec(),
             ..CommitResult::of_stats(stats)
         };
         CommitResult { files_removed: written.files_removed + self.groups_replaced(), ..written }

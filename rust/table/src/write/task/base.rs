@@ -9,7 +9,7 @@ use hudini_format::schema::meta;
 use super::super::output::{self, unnamed};
 use super::super::rechunk::Rechunk;
 use super::super::rows::{with_column, with_sequence_numbers};
-use super::{FILE_BATCH_ROWS, Run, Told};
+use super::{FILE_BATCH_ROWS, Run, WroteFile};
 use crate::Result;
 use crate::base_file::{KeySummary, WrittenFile};
 use crate::concurrency::MarkerKind;
@@ -20,12 +20,12 @@ use crate::metadata::ranges::ColumnRange;
 type AddedRows<'b> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'b>;
 
 impl Run<'_> {
-    pub(super) fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<Told> {
+    pub(super) fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<WroteFile> {
         let schema = self.file_schema();
         let mut merge = SliceMerge::new(self.base_rows(&unnamed(&schema))?, changes, FILE_BATCH_ROWS);
         let keys = self.keys(merge.keeps_keys())?;
         let (written, ranges) = self.write_base(name, &schema, keys, merge.by_ref())?;
-        Ok((self.base_stat(name, &written, merge.counts()), ranges))
+        Ok(WroteFile { stat: self.base_stat(name, &written, merge.counts()), ranges })
     }
 
     /// Rows that are added, all of them or one a key.
@@ -43,7 +43,7 @@ impl Run<'_> {
     }
 
     /// Rows are added without a look at what is there: keys may repeat, as the operation promises.
-    pub(super) fn append_to_base<I>(&self, keys: &KeyConfig, name: &str, input: I) -> Result<Told>
+    pub(super) fn append_to_base<I>(&self, keys: &KeyConfig, name: &str, input: I) -> Result<WroteFile>
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
@@ -60,7 +60,7 @@ impl Run<'_> {
         });
         let (written, ranges) = self.write_base(name, &schema, self.keys(true)?, old.chain(new))?;
         let counts = MergeCounts { inserted, ..MergeCounts::default() };
-        Ok((self.base_stat(name, &written, counts), ranges))
+        Ok(WroteFile { stat: self.base_stat(name, &written, counts), ranges })
     }
 
     fn write_base(

@@ -1,25 +1,21 @@
-//! A log: rows and deletes as they came, merged among themselves.
+//! What goes into logs: rows and deletes as they came, merged among themselves.
 
 use arrow_array::RecordBatch;
 use arrow_select::interleave::interleave_record_batch;
-use hudini_format::action::{RuntimeStats, WriteStat};
 use hudini_format::log::{DeleteRecord, OrderingValue};
-use hudini_format::name::FIRST_LOG_VERSION;
+use hudini_format::name::LogFileName;
 use hudini_format::schema::meta;
 
-use super::super::output::count;
 use super::super::positions::{RowsOfKeys, sorted};
 use super::super::rows::{with_column, with_sequence_numbers};
-use super::{BATCH_ROWS, Run, Told};
+use super::rolling::Rolling;
+use super::{BATCH_ROWS, Run, WroteFile};
 use crate::Result;
-use crate::concurrency::MarkerKind;
 use crate::index;
-use crate::log_file::{LogOf, LogWriter, WrittenLog};
+use crate::log_file::LogOf;
 use crate::merge::{self, Deltas};
-use crate::metadata::ranges::Ranges;
-use crate::view::in_partition;
 
-/// Rows and deletes of a log, with the rows of the base file that they are about, if all have one.
+/// Rows and deletes of logs, with the rows of the base file that they are about, if all have one.
 struct Logged {
     picks: Vec<(usize, usize)>,
     picked: Vec<u64>,
@@ -28,24 +24,21 @@ struct Logged {
 }
 
 impl Run<'_> {
-    pub(super) fn write_log(&self, name: &str, changes: &Deltas) -> Result<Told> {
+    pub(super) fn write_logs(&self, first: LogFileName, changes: &Deltas) -> Result<Vec<WroteFile>> {
         let task = self.task;
-        let output = self.output();
-        output.prepare_file(name, MarkerKind::Create)?;
         let Logged { picks, picked, deletes, deleted } = self.logged(changes)?;
         let sources: Vec<&RecordBatch> = changes.batches().iter().collect();
         let columns = self.file_schema();
-        let path = in_partition(&task.partition, name);
         let base = task.slice.as_ref().map(|slice| slice.base_instant.as_str());
-        let log = LogOf {
+        let of = LogOf {
             instant: &task.instant,
             table: &task.table,
             columns: &columns,
             base_instant: base.unwrap_or_default(),
+            options: &task.logs,
             parquet: task.logs.parquet.then_some(&task.options),
         };
-        let mut log = LogWriter::new(self.storage.as_ref(), &path, log)?;
-        let mut ranges = Ranges::new(&columns, &task.indexed)?;
+        let mut logs = Rolling::new(self, of, first)?;
         let mut row = 1;
         // Without positions there are as many chunks of none.
         let positions = picked.chunks(BATCH_ROWS).chain(std::iter::repeat(&[][..]));
@@ -53,16 +46,13 @@ impl Run<'_> {
             let rows = interleave_record_batch(&sources, picks)?;
             let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, row)?;
             row += rows.num_rows() as u64;
-            let rows = with_column(&rows, meta::COMMIT_SEQNO, numbers)?;
-            ranges.add(&rows)?;
-            log.write_rows(&rows, positions)?;
+            logs.write_rows(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, positions)?;
         }
-        log.write_deletes(&deletes, &deleted)?;
-        let written = log.finish(|| output.check_still_wanted())?;
-        Ok((self.log_stat(name, &written), ranges.finish()))
+        logs.write_deletes(&deletes, &deleted)?;
+        logs.finish()
     }
 
-    /// What goes into the log, in its order.
+    /// What goes into logs, in their order.
     fn logged(&self, changes: &Deltas) -> Result<Logged> {
         let delete = |(key, ordering): (&str, OrderingValue)| DeleteRecord { ordering, ..self.delete(key) };
         let deletes = changes.deletes().map(|deleted| Ok(delete(deleted?))).collect::<Result<Vec<_>>>()?;
@@ -79,26 +69,5 @@ impl Run<'_> {
         let (picks, picked) = sorted(picks, rows_of_picks);
         let (deletes, deleted) = sorted(deletes, rows_of_deletes);
         Ok(Logged { picks, picked, deletes, deleted })
-    }
-
-    fn log_stat(&self, name: &str, written: &WrittenLog) -> WriteStat {
-        let millis = Some(self.context.clock.monotonic_ms() - self.started);
-        WriteStat {
-            prev_commit: Some(self.task.instant.clone()),
-            num_writes: count(written.rows),
-            num_update_writes: count(written.rows),
-            num_deletes: count(written.deletes),
-            log_version: i32::try_from(FIRST_LOG_VERSION).ok(),
-            log_offset: Some(0),
-            base_file: Some(String::new()),
-            log_files: Some(vec![name.to_owned()]),
-            runtime_stats: Some(RuntimeStats {
-                total_scan_time: Some(0),
-                total_create_time: Some(0),
-                total_upsert_time: millis,
-                ..RuntimeStats::default()
-            }),
-            ..self.output().file_stat(name, written.bytes)
-        }
     }
 }

@@ -1,7 +1,8 @@
-//! One file group's share of a write: rows in, one file out.
+//! One file group's share of a write: rows in, a base file out, or logs.
 
 mod base;
 mod log;
+mod rolling;
 
 use std::sync::Arc;
 
@@ -86,9 +87,15 @@ pub struct Status {
     pub(super) instant: String,
     pub(super) partition: String,
     pub(super) file_id: String,
-    pub(super) stat: WriteStat,
-    /// What the file holds in the columns of which the table keeps statistics.
-    pub(super) ranges: Vec<ColumnRange>,
+    pub(super) files: Vec<WroteFile>,
+}
+
+/// What a task tells of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WroteFile {
+    pub(crate) stat: WriteStat,
+    /// What it holds in the columns of which the table keeps statistics.
+    pub(crate) ranges: Vec<ColumnRange>,
 }
 
 impl BytesForm for Status {
@@ -127,9 +134,6 @@ impl Task {
     }
 }
 
-/// What a task tells of its file.
-type Told = (WriteStat, Vec<ColumnRange>);
-
 /// A large batch in pieces, so that its meta columns take little room. None is copied.
 fn in_pieces(batch: Result<RecordBatch>) -> impl Iterator<Item = Result<RecordBatch>> {
     let (batch, error) = batch.map_or_else(|e| (None, Some(Err(e))), |batch| (Some(batch), None));
@@ -160,9 +164,9 @@ impl Run<'_> {
         let keys = task.locator.key_config()?;
         let operation = task.operation()?;
         let token = write_token(task.number, 0, self.attempt);
-        let (stat, ranges) = match (task.kind, operation) {
+        let files = match (task.kind, operation) {
             (FileKind::Log, _) => {
-                let name = LogFileName {
+                let first = LogFileName {
                     file_id: task.file_id.clone(),
                     instant: task.instant.clone(),
                     version: FIRST_LOG_VERSION,
@@ -170,7 +174,7 @@ impl Run<'_> {
                     cdc: false,
                 };
                 let changes = self.changes(&keys, operation, input)?;
-                self.write_log(&name.to_string(), &changes)?
+                self.write_logs(first, &changes)?
             }
             (FileKind::Base, operation) => {
                 let name = BaseFileName {
@@ -180,16 +184,16 @@ impl Run<'_> {
                     extension: "parquet".to_owned(),
                 };
                 let name = name.to_string();
-                if operation.adds_as_is() {
+                vec![if operation.adds_as_is() {
                     self.append_to_base(&keys, &name, input)?
                 } else {
                     let changes = self.changes(&keys, operation, input)?;
                     self.merge_into_base(&name, changes)?
-                }
+                }]
             }
         };
         let (instant, partition, file_id) = (task.instant.clone(), task.partition.clone(), task.file_id.clone());
-        Ok(Status { instant, partition, file_id, stat, ranges })
+        Ok(Status { instant, partition, file_id, files })
     }
 
     /// Rows with their meta columns, in batches of a fixed size. Those of a base file get its name as they are written.
