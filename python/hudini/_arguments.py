@@ -75,13 +75,13 @@ _MOST = (1 << 63) - 1
 SMALL = (1 << 32) - 1
 
 
-def whole_number(value: Any, name: str, most: int = _MOST) -> int | None:
+def whole_number(value: Any, name: str, most: int = _MOST, least: int = 0) -> int | None:
     """How many of something, or None where nothing is said."""
     if value is None:
         return None
     number = operator.index(value)
-    if not 0 <= number <= most:
-        raise InvalidOption(f"{name} is a number from 0 to {most}, not {number}")
+    if not least <= number <= most:
+        raise InvalidOption(f"{name} is a number from {least} to {most}, not {number}")
     return number
 
 

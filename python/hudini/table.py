@@ -66,7 +66,7 @@ def open(
     >>> table = hudini.open("s3://lake/trips")
     """
     storage = options_text(storage_options)
-    core = _core.Table.open(path_text(path), storage, options_text(options), whole_number(threads, "threads"))
+    core = _core.Table.open(path_text(path), storage, options_text(options), whole_number(threads, "threads", least=1))
     return Table(core, storage)
 
 
@@ -121,7 +121,7 @@ def create(
         options_text(options),
         storage,
         exist_ok,
-        whole_number(threads, "threads"),
+        whole_number(threads, "threads", least=1),
     )
     return Table(core, storage)
 

@@ -81,6 +81,10 @@ class Apache:
         assert compaction["state"] == "COMPLETED"
         assert self._oracle.timeline(self._path)[-1]["requested"] == compaction["timestamp"]
 
+    def serve(self, service: str, more: dict[str, str]) -> None:
+        """Cleans or archives."""
+        self._oracle.service(self._path, service, options={**self._options, **more})
+
     def _write(
         self, operation: str, rows: Iterable[Row], mode: str = "append", more: dict[str, str] | None = None
     ) -> None:

@@ -12,7 +12,7 @@ from tests.support.rows import Model, Rows
 from .apache import INDEX, Apache, Layout
 from .engines import Local, create
 from .oracle import Oracle
-from .scenes import holds, step
+from .scenes import holds, named, step
 
 pytestmark = pytest.mark.interop
 
@@ -33,8 +33,7 @@ def commits(path: Path, archived: bool) -> list[str]:
 
 def listed_by_apache(oracle: Oracle, path: Path) -> set[str]:
     """Requested times of all actions that Apache Hudi lists, archived ones too."""
-    name = path.parent.name
-    oracle.sql(f"CREATE TABLE IF NOT EXISTS {name} USING hudi LOCATION '{path}'")
+    name = named(oracle, path)
     # By default it leaves out what is not yet a day old.
     always = "start_ts => '00000000000000000', end_ts => '99991231235959999', limit => 1000"
     archived = oracle.sql(f"CALL show_archived_commits(table => '{name}', {always})")

@@ -51,7 +51,10 @@ def test_what_a_newer_core_tells_besides_is_left_out() -> None:
 def test_a_result_explains_itself(tmp_path: Path) -> None:
     rows = pa.table({"id": ["a", "b"], "ts": [1, 1], "city": ["x", "y"]})
     path = str(tmp_path / "t")
-    table = hudini.create(path, schema=rows.schema, table_type="mor", record_key="id", partition_by=["city"], buckets=1)
+    index = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = hudini.create(
+        path, schema=rows.schema, table_type="mor", record_key="id", partition_by=["city"], options=index
+    )
     first = table.upsert(rows, options={"hoodie.upsert.shuffle.parallelism": 8})
     told = first.explain()
     assert told["options_without_effect"] == ["hoodie.upsert.shuffle.parallelism"]

@@ -238,6 +238,8 @@ def test_small_numbers(tmp_path: Path) -> None:
     with pytest.raises(hudini.InvalidOption, match="table_version is a number from 0 to"):
         hudini.create(tmp_path, {"id": "string not null"}, record_key="id", table_version=-1)
     table = hudini.create(tmp_path, {"id": "string not null"}, record_key="id")
+    with pytest.raises(hudini.InvalidOption, match="threads is a number from 1 to"):
+        hudini.open(tmp_path, threads=0)
     for retain in (-1, 2**70):
         with pytest.raises(hudini.InvalidOption, match="retain is a number from 0 to"):
             table.services.clean(retain=retain)

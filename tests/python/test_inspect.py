@@ -170,7 +170,7 @@ def test_log_blocks(path: Path, inspect: hudini.inspecting.Inspect, tmp_path: Pa
 
 def test_locks_and_markers_are_traces_of_writers(tmp_path: Path) -> None:
     rows = pa.table({"id": ["a"], "ts": [1]})
-    table = hudini.create(tmp_path / "t", schema=rows.schema, record_key="id", buckets=1)
+    table = hudini.create(tmp_path / "t", schema=rows.schema, record_key="id")
     table.upsert(rows)
     inspect = table.inspect
     assert inspect.markers() == []

@@ -11,13 +11,16 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 use golden::golden_files;
-use hudini_table::context::{Context, ManualClock};
+use hudini_table::context::{Context, ManualClock, Watch};
+use hudini_table::inspect;
+use hudini_table::metadata;
 use hudini_table::options::{Options, QueryType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Window};
 use hudini_table::storage::Storage;
 use hudini_table::storage::faulty::{Fault, FaultPlan, Faulty};
 use hudini_table::storage::memory::Memory;
-use hudini_table::{ErrorKind, Location, Result, Table};
+use hudini_table::verify::verify;
+use hudini_table::{ErrorKind, Listed, Location, Result, Table};
 use rstest::rstest;
 
 /// A question has: of one that takes more calls, not each meets a fault.
@@ -97,4 +100,51 @@ fn no_fault_of_a_read_makes_a_wrong_answer(
         }
     }
     assert!(faults > 100, "{case}: {faults} faults");
+}
+
+type Look = fn(&Table) -> Result<String>;
+
+/// What a table is asked beside its rows, and the answer as a text.
+const LOOKS: [(&str, Look); 7] = [
+    ("history", |table| Ok(format!("{:?}", table.history(None)?))),
+    ("timeline", |table| Ok(format!("{:?}", table.timeline_lines(Listed { archived: true, operations: true })?))),
+    ("partitions", |table| Ok(format!("{:?}", inspect::partitions(table)?))),
+    ("slices", |table| Ok(format!("{:?}", inspect::slices(table, None, None)?))),
+    ("indexes", |table| Ok(format!("{:?}", inspect::indexes(table)?))),
+    ("metadata", |table| {
+        let rows = metadata::rows(table, None)?;
+        let batches = rows.rows.collect::<Result<Vec<_>>>()?;
+        Ok(format!("{:?}", concat_batches(&rows.schema, &batches)?))
+    }),
+    ("verify", |table| {
+        let report = verify(table, true, &Watch::default())?;
+        Ok(format!("{:?} {:?}", report.findings, report.checked))
+    }),
+];
+
+#[rstest]
+fn no_fault_of_a_look_makes_a_wrong_answer(
+    #[values("mor_metadata_all_indexes_v9", "timeline_archived_v8", "timeline_long_cow_v6", "mor_core_v9")] case: &str,
+) {
+    let inner = stored(case);
+    let mut faults = 0;
+    for (at, (name, look)) in LOOKS.into_iter().enumerate() {
+        let sound = Faulty::new(Arc::clone(&inner), FaultPlan::none());
+        let Ok(expected) = look(&table(Arc::new(sound.clone()))) else { continue };
+        let step = sound.calls() as usize / MOST_FAULTS + 1;
+        for n in (1..=sound.calls()).step_by(step) {
+            let fault = FAULTS[(n as usize / step + at) % FAULTS.len()];
+            let faulty = Faulty::new(Arc::clone(&inner), FaultPlan::none().at(n, fault));
+            let call = || format!("{case}: {name}, {fault:?} at {:?}", sound.log().get(n as usize - 1));
+            // Of a file that was never there, a failure to look at it tells no more than that it is not there.
+            let is_there = || inner.head(&sound.log()[n as usize - 1].path).unwrap().is_some();
+            match look(&table(Arc::new(faulty))) {
+                Ok(answer) if answer.contains("vanished") && !is_there() => {}
+                Ok(answer) => assert_eq!(answer, expected, "{}", call()),
+                Err(e) => assert_eq!(e.kind(), ErrorKind::StorageFailure, "{}: {e}", call()),
+            }
+            faults += 1;
+        }
+    }
+    assert!(faults > 20, "{case}: {faults} faults");
 }

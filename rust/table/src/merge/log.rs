@@ -202,7 +202,8 @@ impl Taker for Keeping {
         self.rows.push(rows);
         if self.bytes > self.most {
             let message = "the logs of a slice, read unmerged, take more memory than the limit";
-            return Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("raise memory_limit"));
+            return Err(Error::new(ErrorKind::MemoryLimit, message)
+                .with_hint("raise memory_limit or hoodie.memory.merge.max.size"));
         }
         Ok(())
     }

@@ -37,9 +37,9 @@ impl<'r> Keys<'r> {
             let message =
                 format!("the keys of more than {} changed rows take more memory than the limit", self.index.len());
             let error = Error::new(ErrorKind::MemoryLimit, message);
-            return Err(
-                error.with_hint("only the rows themselves go to disk; raise memory_limit, or compact the table")
-            );
+            let hint =
+                "only the rows themselves go to disk; raise memory_limit or hoodie.memory.merge.max.size, or compact";
+            return Err(error.with_hint(hint));
         }
         Ok(())
     }

@@ -61,12 +61,18 @@ fn check_footer(state: &State<'_>, partition: &str, name: &str, instant: &str, f
     Ok(())
 }
 
+/// The footer, if it can be read. What is wrong with it was found before.
+fn footer_again(state: &State<'_>, path: &str) -> Result<Option<Footer>> {
+    let read = base_file::footer(state.storage, path);
+    Found::default().attempt("base_file", state.storage.as_ref(), path, read)
+}
+
 /// Whether the newest base files can be read in the table's columns.
 fn check_columns(state: &State<'_>, slice: &FileSlice, found: &mut Found) -> Result<()> {
     // What a bootstrap took in has its columns elsewhere.
     let (Some(base), None) = (&slice.base, state.config.get(keys::BOOTSTRAP_PATH)) else { return Ok(()) };
     let path = slice.path(base);
-    let Ok(footer) = base_file::footer(state.storage, &path) else { return Ok(()) };
+    let Some(footer) = footer_again(state, &path)? else { return Ok(()) };
     let in_files = |name: &str| {
         let is_dropped = state.config.drops_partition_columns() && state.config.partition_by.iter().any(|p| p == name);
         let is_made = state.config.has_virtual_keys() && meta::is_meta(name);
@@ -147,8 +153,7 @@ impl Stated {
 fn rows_of(state: &State<'_>, slice: &FileSlice, stated: &Stated, found: &mut Found) -> Result<()> {
     let Some(base) = &slice.base else { return Ok(()) };
     let path = slice.path(base);
-    // A footer that cannot be read was found before.
-    let Ok(footer) = base_file::footer(state.storage, &path) else { return Ok(()) };
+    let Some(footer) = footer_again(state, &path)? else { return Ok(()) };
     let mut keys = Keys::of(state, &footer, stated.blooms.get(&base.name));
     let mut columns = Columns::of(&footer.schema, stated.columns.get(&base.name).map_or(&[], Vec::as_slice), Of::File);
     let mut partition = Columns::of(&footer.schema, &stated.partition, Of::Partition);

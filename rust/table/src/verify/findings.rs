@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::metadata;
 use crate::storage::Storage;
+use crate::view::in_partition;
 use crate::{Error, ErrorKind, Result};
 
 /// How bad it is.
@@ -69,6 +71,10 @@ impl<'a> At<'a> {
     }
 }
 
+fn is_there(storage: &dyn Storage, path: &str) -> Result<bool> {
+    Ok(storage.head(path)?.is_some() || !storage.list(path)?.is_empty())
+}
+
 impl Found {
     pub(super) fn damage(&mut self, check: &'static str, at: At<'_>, message: impl Into<String>) {
         self.add(Level::Damage, check, at, message);
@@ -128,8 +134,13 @@ impl Found {
                 self.error(check, error);
                 Ok(None)
             }
-            ErrorKind::StorageFailure if storage.head(path)?.is_none() => {
-                self.warning(check, At::path(path), "the file vanished while the table was looked over");
+            ErrorKind::StorageFailure => {
+                // The file or folder that it names; of the metadata table, from there.
+                let file = error.path().unwrap_or(path).to_owned();
+                if is_there(storage, &file)? || is_there(storage, &in_partition(metadata::FOLDER, &file))? {
+                    return Err(error);
+                }
+                self.warning(check, At::path(&file), "the file vanished while the table was looked over");
                 Ok(None)
             }
             _ => Err(error),

@@ -54,7 +54,7 @@ fn check_index(
     for batch in scan.read()? {
         state.watch.check()?;
         // What is wrong with the rows was found when they were read first.
-        let Ok(rows) = batch else { return Ok(()) };
+        let Some(rows) = Found::default().attempt("rows", state.storage.as_ref(), path, batch)? else { return Ok(()) };
         let Some(values) = rows.column_by_name(column).and_then(texts) else {
             found.note("not_checked", At::path(path), format!("a secondary index of column '{column}', by its type"));
             return Ok(());
