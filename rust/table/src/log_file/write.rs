@@ -164,21 +164,21 @@ impl<'a> LogWriter<'a> {
         })
     }
 
-    /// Takes rows until the file is full, and answers how many. Positions are those of all rows, ascending over all calls,
-    /// or of none.
-    pub(crate) fn write_rows(&mut self, rows: &RecordBatch, positions: &[u64]) -> Result<usize> {
+    /// Takes rows from that one on until the file is full, and answers how many. Positions are those of all rows, ascending
+    /// over all calls, or of none.
+    pub(crate) fn write_rows(&mut self, rows: &RecordBatch, from: usize, positions: &[u64]) -> Result<usize> {
         let block_bytes = self.of.options.block_bytes;
-        let mut taken = 0;
-        while taken < rows.num_rows() && !self.is_full() {
-            let more = self.rows.push(rows, taken, block_bytes)?;
-            self.add_positions(positions.get(taken..taken + more).unwrap_or_default());
+        let mut next = from;
+        while next < rows.num_rows() && !self.is_full() {
+            let more = self.rows.push(rows, next, block_bytes)?;
+            self.add_positions(positions.get(next..next + more).unwrap_or_default());
             self.written.rows += more as u64;
-            taken += more;
+            next += more;
             if self.rows.bytes() >= block_bytes {
                 self.flush_rows()?;
             }
         }
-        Ok(taken)
+        Ok(next - from)
     }
 
     /// What comes next belongs into another file.

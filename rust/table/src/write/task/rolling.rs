@@ -40,9 +40,8 @@ impl<'r> Rolling<'r> {
         let mut written = 0;
         while written < rows.num_rows() {
             let Open { log, ranges } = self.open()?;
-            let rest = rows.slice(written, rows.num_rows() - written);
-            let taken = log.write_rows(&rest, positions.get(written..).unwrap_or_default())?;
-            ranges.add(&rest.slice(0, taken))?;
+            let taken = log.write_rows(rows, written, positions)?;
+            ranges.add(&rows.slice(written, taken))?;
             written += taken;
         }
         Ok(())
