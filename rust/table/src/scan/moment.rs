@@ -38,9 +38,17 @@ fn split_offset(text: &str) -> Option<(&str, Option<i64>)> {
     let Some(clock) = text.find(['T', ' ']) else { return Some((text, None)) };
     let Some(sign) = text.rfind(['+', '-']).filter(|sign| *sign > clock) else { return Some((text, None)) };
     let (local, offset) = text.split_at_checked(sign)?;
-    let (hours, minutes) = fixed(offset.get(1..)?, ':', &[2, 2])?.parse::<i64>().map(|n| (n / 100, n % 100)).ok()?;
+    let (hours, minutes) = hours_and_minutes(offset.get(1..)?)?;
     let east = (hours < 24 && minutes < 60).then_some((hours * 60 + minutes) * 60_000)?;
     Some((local, Some(if offset.starts_with('-') { -east } else { east })))
+}
+
+/// As in 02:00, 0200 or 02: ISO 8601 has all three.
+fn hours_and_minutes(text: &str) -> Option<(i64, i64)> {
+    let digits = fixed(text, ':', &[2, 2]).or_else(|| fixed(text, ':', &[4])).or_else(|| fixed(text, ':', &[2]));
+    let digits = digits?;
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    Some((hours.parse().ok()?, if minutes.is_empty() { 0 } else { minutes.parse().ok()? }))
 }
 
 /// Of a written-out second all milliseconds count, as in Apache Hudi.
@@ -79,6 +87,8 @@ mod tests {
     #[case("2026-11-21T08:48:38.673+00:00", "20261121084838673")]
     #[case("2026-11-21 23:48:38.673-02:30", "20261122021838673")]
     #[case("2026-11-21T00:48:38+01:00", "20261120234838999")]
+    #[case("2026-11-21T00:48:38.000+0130", "20261120231838000")]
+    #[case("2026-11-21T00:48:38.000-02", "20261121024838000")]
     fn moments(#[case] text: &str, #[case] instant: &str) {
         assert_eq!(parse(text, |_| 0).unwrap(), instant);
     }
@@ -100,6 +110,8 @@ mod tests {
     #[case("2026-11-21T25:00:00")]
     #[case("2026-11-21T08:48:38+1")]
     #[case("2026-11-21T08:48:38+24:00")]
+    #[case("2026-11-21T08:48:38+0260")]
+    #[case("2026-11-21T08:48:38+02:0")]
     #[case("2026-11-21+01:00")]
     fn not_moments(#[case] text: &str) {
         assert_eq!(parse(text, |_| 0).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
