@@ -226,7 +226,13 @@ class Scan:
     def instant(self) -> str | None:
         """The requested time of the newest instant seen."""
 
+    def warnings(self) -> list[str]:
+        """What the caller should know of how the files were found and chosen, and of the options."""
+
     def schema(self) -> Schema: ...
+    def narrowed(self, columns: list[str] | None, limit: int | None) -> Scan:
+        """The same rows, of which only these columns are read, and no more rows than so many."""
+
     def reader(self, listener: _Listener | None, is_restored: bool) -> Stream:
         """The rows, from the beginning, at each call. `is_restored`: the reader puts errors right that come as text."""
 

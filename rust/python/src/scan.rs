@@ -26,8 +26,16 @@ impl Scan {
         self.inner.instant()
     }
 
+    fn warnings(&self) -> Vec<&str> {
+        self.inner.warnings().map(String::as_str).collect()
+    }
+
     fn schema(&self) -> Schema {
         Schema(Arc::clone(self.inner.schema()))
+    }
+
+    fn narrowed(&self, py: Python<'_>, columns: Option<Vec<String>>, limit: Option<usize>) -> PyResult<Self> {
+        Ok(Self { inner: released(py, || self.inner.narrowed(columns.as_deref(), limit))? })
     }
 
     fn reader(&self, py: Python<'_>, listener: Listener, is_restored: bool) -> PyResult<Stream> {

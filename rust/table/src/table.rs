@@ -157,11 +157,7 @@ impl Table {
     fn timeline_lines_now(&self, wanted: Listed) -> Result<Vec<TimelineLine>> {
         let (config, storage) = (self.config()?, self.storage.as_ref());
         let timeline = Timeline::load(storage, &config)?;
-        let timeline = match (wanted.archived, wanted.operations) {
-            (false, _) => timeline,
-            (true, false) => timeline.with_history_listed(storage, &config)?,
-            (true, true) => timeline.with_history(storage, &config)?,
-        };
+        let timeline = if wanted.archived { timeline.with_history(storage, &config)? } else { timeline };
         let operation = |instant: &timeline::Instant| -> Result<Option<String>> {
             if !(wanted.operations && instant.is_completed() && instant.action.writes_data()) {
                 return Ok(None);

@@ -270,6 +270,34 @@ fn a_late_row_fills_what_the_winner_lacks() {
     assert_eq!(commit, [[base(&world).1]], "the winner's meta columns stay");
 }
 
+/// In tables of version 8 the payload class itself merges. Apache Hudi 1.2 answers so for versions 6 and 8.
+const BY_PAYLOAD: &[(&str, &str)] = &[
+    ("hoodie.table.version", "8"),
+    ("hoodie.table.precombine.field", "ts"),
+    (MERGE_MODE, "CUSTOM"),
+    ("hoodie.record.merge.strategy.id", "00000000-0000-0000-0000-000000000000"),
+    ("hoodie.compaction.payload.class", "org.apache.hudi.common.model.PartialUpdateAvroPayload"),
+];
+
+#[rstest]
+#[case::a_late_delete(&[deletes(&["k"], 4)], None, true)]
+#[case::a_delete_behind_a_newer_row(&[rows(&[("k", 9, Some("u"), None)]), deletes(&["k"], 7)], None, true)]
+#[case::a_late_row_behind_a_delete(&[deletes(&["k"], 9), rows(&[("k", 7, Some("late"), None)])], Some("k 7 late 1"), false)]
+#[case::a_late_row(&[rows(&[("k", 4, Some("x"), Some("9"))])], Some("k 5 x 1"), false)]
+#[case::late_among_logs(&[rows(&[("k", 8, None, Some("8"))]), rows(&[("k", 7, Some("x"), None)])], Some("k 8 x 8"), false)]
+fn partial_updates_by_the_payload_class(
+    #[case] blocks: &[Block<'_>],
+    #[case] expected: Option<&str>,
+    #[case] keeps_commit: bool,
+) {
+    let world = table(&[("k", 5, None, Some("1"))], BY_PAYLOAD);
+    blocks.iter().for_each(|block| log(&world, std::slice::from_ref(block)));
+    assert_eq!(seen(&world.table()), Vec::from_iter(expected));
+    let commits = read(&world.table(), &[meta::COMMIT_TIME]).unwrap();
+    let newest = world.table().timeline().unwrap().commits().next_back().unwrap().requested.clone();
+    assert!(commits.iter().all(|commit| keeps_commit || *commit == [newest.clone()]), "the later row's meta columns");
+}
+
 #[test]
 fn unavailable_values_are_filled_and_nulls_are_not() {
     let world = table(

@@ -81,25 +81,47 @@ fn no_fault_of_a_read_makes_a_wrong_answer(
     case: &str,
 ) {
     let inner = stored(case);
-    let mut faults = 0;
-    for (at, (name, request)) in requests().into_iter().enumerate() {
-        let sound = Faulty::new(Arc::clone(&inner), FaultPlan::none());
-        // What cannot be answered at all is not asked again.
-        let Ok(expected) = answer(Arc::new(sound.clone()), &request) else { continue };
-        let step = sound.calls() as usize / MOST_FAULTS + 1;
-        for n in (1..=sound.calls()).step_by(step) {
-            // Each kind of fault at a third of the calls, another third for each question.
-            let fault = FAULTS[(n as usize / step + at) % FAULTS.len()];
-            let faulty = Faulty::new(Arc::clone(&inner), FaultPlan::none().at(n, fault));
-            let call = || format!("{case}: {name}, {fault:?} at {:?}", sound.log().get(n as usize - 1));
-            match answer(Arc::new(faulty), &request) {
-                Ok(rows) => assert!(rows == expected, "{}: other rows", call()),
-                Err(e) => assert_eq!(e.kind(), ErrorKind::StorageFailure, "{}: {e}", call()),
-            }
-            faults += 1;
-        }
-    }
+    let swept = |(at, (name, request)): (usize, (_, ScanRequest))| {
+        sweep(
+            &inner,
+            at,
+            &format!("{case}: {name}"),
+            |storage| answer(storage, &request),
+            |rows, expected, _| rows == expected,
+        )
+    };
+    let faults: usize = requests().into_iter().enumerate().map(swept).sum();
     assert!(faults > 100, "{case}: {faults} faults");
+}
+
+/// Asks once for each call that the question takes, or for so many of them, with a fault at that call. How many faults
+/// there were.
+fn sweep<T>(
+    inner: &Arc<dyn Storage>,
+    at: usize,
+    what: &str,
+    ask: impl Fn(Arc<dyn Storage>) -> Result<T>,
+    is_right: impl Fn(&T, &T, &str) -> bool,
+) -> usize {
+    let sound = Faulty::new(Arc::clone(inner), FaultPlan::none());
+    // What cannot be answered at all is not asked again.
+    let Ok(expected) = ask(Arc::new(sound.clone())) else { return 0 };
+    let log = sound.log();
+    let step = log.len() / MOST_FAULTS + 1;
+    let met = (1..=log.len()).step_by(step);
+    met.clone().for_each(|n| {
+        // Each kind of fault at a third of the calls, another third for each question.
+        let fault = FAULTS[(n / step + at) % FAULTS.len()];
+        let faulty = Faulty::new(Arc::clone(inner), FaultPlan::none().at(n as u64, fault));
+        let call = &log[n - 1];
+        match ask(Arc::new(faulty)) {
+            Ok(answer) => {
+                assert!(is_right(&answer, &expected, &call.path), "{what}, {fault:?} at {call:?}: another answer")
+            }
+            Err(e) => assert_eq!(e.kind(), ErrorKind::StorageFailure, "{what}, {fault:?} at {call:?}: {e}"),
+        }
+    });
+    met.count()
 }
 
 type Look = fn(&Table) -> Result<String>;
@@ -127,24 +149,17 @@ fn no_fault_of_a_look_makes_a_wrong_answer(
     #[values("mor_metadata_all_indexes_v9", "timeline_archived_v8", "timeline_long_cow_v6", "mor_core_v9")] case: &str,
 ) {
     let inner = stored(case);
-    let mut faults = 0;
-    for (at, (name, look)) in LOOKS.into_iter().enumerate() {
-        let sound = Faulty::new(Arc::clone(&inner), FaultPlan::none());
-        let Ok(expected) = look(&table(Arc::new(sound.clone()))) else { continue };
-        let step = sound.calls() as usize / MOST_FAULTS + 1;
-        for n in (1..=sound.calls()).step_by(step) {
-            let fault = FAULTS[(n as usize / step + at) % FAULTS.len()];
-            let faulty = Faulty::new(Arc::clone(&inner), FaultPlan::none().at(n, fault));
-            let call = || format!("{case}: {name}, {fault:?} at {:?}", sound.log().get(n as usize - 1));
-            // Of a file that was never there, a failure to look at it tells no more than that it is not there.
-            let is_there = || inner.head(&sound.log()[n as usize - 1].path).unwrap().is_some();
-            match look(&table(Arc::new(faulty))) {
-                Ok(answer) if answer.contains("vanished") && !is_there() => {}
-                Ok(answer) => assert_eq!(answer, expected, "{}", call()),
-                Err(e) => assert_eq!(e.kind(), ErrorKind::StorageFailure, "{}: {e}", call()),
-            }
-            faults += 1;
-        }
-    }
+    let swept = |(at, (name, look)): (usize, (_, Look))| {
+        let is_right = |answer: &String, expected: &String, path: &str| {
+            // Of what was never there, a failure to look at it tells no more than that it is not there.
+            answer == expected || (answer.contains("vanished") && !is_there(inner.as_ref(), path))
+        };
+        sweep(&inner, at, &format!("{case}: {name}"), |storage| look(&table(storage)), is_right)
+    };
+    let faults: usize = LOOKS.into_iter().enumerate().map(swept).sum();
     assert!(faults > 20, "{case}: {faults} faults");
+}
+
+fn is_there(storage: &dyn Storage, path: &str) -> bool {
+    storage.head(path).unwrap().is_some() || !storage.list(path).unwrap().is_empty()
 }

@@ -326,11 +326,65 @@ fn a_clean_fails_at_every_call(#[case] world: World) {
     });
 }
 
+/// What could not be told to the metadata table is found out before anything is deleted.
+#[test]
+fn a_table_whose_indexes_cannot_be_kept_is_not_cleaned() {
+    let (world, _, _) = one_group_in(World::keeping_metadata(Place::Memory));
+    let path = ".hoodie/hoodie.properties";
+    let properties = String::from_utf8(world.store.read(path).unwrap().unwrap().to_vec()).unwrap();
+    let kept = "hoodie.table.metadata.partitions=";
+    assert!(properties.contains(kept));
+    let with_another = properties.replace(kept, &format!("{kept}secondary_index_by_v,"));
+    world.store.replace(path, with_another.as_bytes()).unwrap();
+    let files = world.data_files();
+    assert_eq!(clean(&world.table(), 2).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    assert!(world.data_files() == files && world.table().timeline().unwrap().pending().next().is_none());
+}
+
+/// So are columns of which no statistics can be made.
+#[test]
+fn statistics_of_nested_fields_are_refused_before_a_write_begins() {
+    let (world, spec, _) = one_group_in(World::keeping_metadata(Place::Memory));
+    let path = ".hoodie/.index_defs/index.json";
+    let definitions = String::from_utf8(world.store.read(path).unwrap().unwrap().to_vec()).unwrap();
+    assert!(definitions.contains("\"v\""), "{definitions}");
+    world.store.replace(path, definitions.replace("\"v\"", "\"v.x\"").as_bytes()).unwrap();
+    let files = world.files();
+    let error = spec.upsert(&world.table(), &[row("a", "A", 9, "")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{error}");
+    assert!(world.files() == files, "nothing was written");
+}
+
 #[rstest]
 #[case::alone(World::new(Place::Memory))]
 #[case::with_a_metadata_table(World::keeping_metadata(Place::Memory))]
-fn an_archiving_fails_at_every_call(#[case] world: World) {
-    let spec = Spec { buckets: 1, ..Spec::cow() };
+fn a_clean_of_slices_with_logs_fails_at_every_call(#[case] world: World) {
+    let spec = Spec { buckets: 1, ..Spec::mor() };
+    let table = with(spec.create(&world), BY_HAND);
+    for ts in 1..=9 {
+        spec.upsert(&table, &[row("a", "A", ts, "")]).unwrap();
+        if ts % 3 == 0 {
+            service::compact(&table, CompactRequest::default()).unwrap();
+        }
+    }
+    let act = |table: &Table| clean(table, 2).map(drop);
+    let cleaned = world.copy();
+    act(&cleaned.table()).unwrap();
+    let (all, kept) = (world.data_files(), cleaned.data_files());
+    let logs_gone = all.difference(&kept).filter(|name| name.contains(".log.")).count();
+    assert!(logs_gone > 3 && kept.iter().any(|name| name.contains(".log.")), "{all:?} {kept:?}");
+    sweep(&world, &[Fault::Kill, Fault::FailAfter], &act, &|world| {
+        assert_eq!(world.data_files(), kept);
+        assert_eq!(world.table().timeline().unwrap().pending().count(), 0);
+    });
+}
+
+#[rstest]
+#[case::alone(World::new(Place::Memory), TableType::CopyOnWrite)]
+#[case::with_a_metadata_table(World::keeping_metadata(Place::Memory), TableType::CopyOnWrite)]
+#[case::of_logs(World::new(Place::Memory), TableType::MergeOnRead)]
+fn an_archiving_fails_at_every_call(#[case] world: World, #[case] table_type: TableType) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
     let mut instants = updated(&world, &spec, 8);
     let small = |table: &Table| with(table.clone(), SMALL);
     // A history of two files of one level, which the next one merges.
@@ -344,9 +398,14 @@ fn an_archiving_fails_at_every_call(#[case] world: World) {
         }
     }
     let act = |table: &Table| service::archive(&small(table), &Options::default()).map(drop);
+    let archived = world.copy();
+    act(&archived.table()).unwrap();
+    let kept = active(&archived);
+    // Of logs nothing was cleaned.
+    assert!(kept < active(&world) && (kept == 4 || table_type == TableType::MergeOnRead), "{kept}");
     sweep(&world, &[Fault::Kill, Fault::FailAfter, Fault::Torn], &act, &|world| {
         assert_commits(world, &instants);
-        assert_eq!(active(world), 4);
+        assert_eq!(active(world), kept);
         let table = world.table();
         let lines = table.timeline_lines(Listed { archived: true, operations: false }).unwrap();
         let unique: BTreeSet<_> = lines.iter().map(|line| (&line.requested, line.action.name())).collect();

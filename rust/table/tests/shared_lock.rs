@@ -37,6 +37,9 @@ fn world(place: Place, more: &[(&str, &str)]) -> (World, hudini_table::Table) {
 #[case::empty(b"")]
 #[case::of_apache_hudi(br#"{"lockCreateTime":"2026-11-24 10:00:00.000","lockThreadName":"main","lockStacksInfo":"x"}"#)]
 #[case::of_another_machine(br#"{"lockCreateTime":"1","lockThreadName":"hudini 1","hudiniMachine":"another"}"#)]
+#[case::of_another_table(
+    br#"{"lockCreateTime":"1","lockThreadName":"hudini 1","hudiniMachine":"seeded","hudiniTable":"/u"}"#
+)]
 fn what_others_hold_is_waited_for(#[case] content: &[u8], #[values(Place::Memory, Place::Local)] place: Place) {
     let (world, table) = world(place, &[]);
     assert!(matches!(world.store.create(FILE, content).unwrap(), Put::Done(_)));
@@ -55,8 +58,11 @@ fn what_others_hold_is_waited_for(#[case] content: &[u8], #[values(Place::Memory
 #[test]
 fn what_a_dead_writer_of_this_machine_left_is_taken_over() {
     let (world, table) = world(Place::Memory, &[]);
-    let left = br#"{"lockCreateTime":"1","lockThreadName":"hudini 1","hudiniMachine":"seeded"}"#;
-    assert!(matches!(world.store.create(FILE, left).unwrap(), Put::Done(_)));
+    let root = table.storage.root();
+    let left = format!(
+        r#"{{"lockCreateTime":"1","lockThreadName":"hudini 1","hudiniMachine":"seeded","hudiniTable":"{root}"}}"#
+    );
+    assert!(matches!(world.store.create(FILE, left.as_bytes()).unwrap(), Put::Done(_)));
     Spec::mor().upsert(&table, &[row("b", "A", 1, "new")]).unwrap();
     assert_eq!(rows_of(&table).len(), 2);
     assert_eq!(world.store.head(FILE).unwrap(), None);

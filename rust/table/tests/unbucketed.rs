@@ -294,6 +294,22 @@ fn of_a_write_and_an_overwrite_of_one_partition_the_first_wins(
     world.assert_tidy();
 }
 
+/// A job of Apache Hudi may give partitions numbers of their own, wherever else the table's number stands.
+#[test]
+fn buckets_that_the_table_does_not_tell_of_are_refused() {
+    let (world, spec) = (World::new(Place::Memory), Spec::cow());
+    let table = spec.create(&world);
+    let rows = [row("a", "A", 1, "v")];
+    spec.upsert(&table, &rows).unwrap();
+    let told = [("hoodie.bucket.index.hash.field".to_owned(), "city".to_owned())];
+    let request = WriteRequest { options: Options::parse(told).unwrap(), ..WriteRequest::new(Operation::Upsert) };
+    let error = write::write(&table, &spec.schema(), [Ok(spec.batch(&rows))].into_iter(), &request).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOption, "{error}");
+    world.put(".hoodie/.bucket_index/partition_bucket_index_meta/configs/1.hashing_config", b"{}");
+    assert_eq!(spec.upsert(&table, &rows).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    assert_eq!(rows_of(&table), model(&rows));
+}
+
 /// Apache Hudi stores nowhere that a table has buckets.
 #[rstest]
 fn files_that_look_like_buckets_are_not_written_to_as_if_they_were_none(

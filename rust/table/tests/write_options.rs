@@ -98,6 +98,69 @@ fn what_the_table_says_of_its_columns_stays() {
     assert_eq!(wider, stated.strip_suffix("]}").unwrap().to_owned() + field);
 }
 
+/// One row of the table's columns and a new one.
+fn wide(spec: &Spec) -> RecordBatch {
+    let batch = spec.batch(&[row("a", "A", 2, "v")]);
+    let new = Arc::new(Field::new("n", DataType::Int64, true));
+    let fields: Vec<_> = batch.schema().fields().iter().cloned().chain([new]).collect();
+    let columns = batch.columns().iter().cloned().chain([Arc::new(Int64Array::from(vec![1])) as ArrayRef]).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+}
+
+/// The newest request says what the columns are.
+#[test]
+fn new_columns_that_a_later_write_would_hide_are_a_conflict() {
+    let spec = Spec::cow();
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    spec.upsert(&table, &[row("a", "A", 1, "old")]).unwrap();
+    let rows = wide(&spec);
+    let request = || WriteRequest { schema_mode: SchemaMode::Evolve, ..WriteRequest::new(Operation::Upsert) };
+    let mut action = write::Action::begin(&table, &rows.schema(), request()).unwrap();
+    spec.upsert(&world.table(), &[row("b", "B", 1, "later")]).unwrap();
+    let kept = write::Kept::in_memory(vec![rows.clone()]).unwrap();
+    let located = write::Located::of(&table, &mut action, &kept).unwrap();
+    let tasks = action.place(&located.profile()).unwrap();
+    let groups = located.placed(&action).unwrap();
+    let run = |placed: &write::PlacedTask| {
+        let rows = write::batches(groups[&(placed.partition.clone(), placed.slot)].clone(), 1000);
+        placed.task.run_on(&table.storage, &table.context, 0, rows)
+    };
+    let statuses = tasks.iter().map(run).collect::<Result<Vec<_>>>().unwrap();
+    assert_eq!(action.commit(statuses).unwrap_err().kind(), ErrorKind::CommitConflict);
+    world.assert_tidy();
+    write::write(&table, &rows.schema(), [Ok(rows.clone())].into_iter(), &request()).unwrap();
+    assert_eq!(table.schema().unwrap().fields().len(), 5);
+}
+
+/// A compaction, say, that had read the columns before they were widened completes later.
+#[test]
+fn what_only_rewrites_rows_does_not_say_what_the_columns_are() {
+    use hudini_format::action::CommitMetadata;
+    let spec = Spec::cow();
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    spec.upsert(&table, &[row("a", "A", 1, "old")]).unwrap();
+    let narrow = table.snapshot(None).unwrap().schema.unwrap();
+    let rows = wide(&spec);
+    let request = WriteRequest { schema_mode: SchemaMode::Evolve, ..WriteRequest::new(Operation::Upsert) };
+    write::write(&table, &rows.schema(), [Ok(rows)].into_iter(), &request).unwrap();
+    for (time, operation) in [("29990101000000000", "COMPACT"), ("29990101000000001", "CLUSTER")] {
+        let metadata = CommitMetadata {
+            operation_type: Some(operation.to_owned()),
+            extra_metadata: Some([("schema".to_owned(), narrow.clone())].into()),
+            ..CommitMetadata::default()
+        };
+        world.put(&format!(".hoodie/timeline/{time}_{time}.commit"), &metadata.encode().unwrap());
+    }
+    assert_eq!(table.schema().unwrap().fields().len(), 5);
+    assert_eq!(
+        table.snapshot(Some("29990101000000001")).unwrap().schema,
+        Some(narrow),
+        "time travel takes the last one"
+    );
+}
+
 #[test]
 fn a_key_is_written_once() {
     let spec = Spec::mor();
@@ -127,6 +190,33 @@ fn a_key_is_written_once() {
     };
     let error = write::write(&table, &spec.schema(), [Ok(spec.batch(&[row("a", "A", 1, "v")]))].into_iter(), &told);
     assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidOption);
+}
+
+#[test]
+fn batches_of_a_stream_count_on() {
+    let spec = Spec::mor();
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    let under = |key: &str, v: &str| {
+        let key = Some(key.to_owned());
+        let request = WriteRequest { idempotency_key: key, ..WriteRequest::new(Operation::Upsert) };
+        write::write(&table, &spec.schema(), [Ok(spec.batch(&[row("a", "A", 1, v)]))].into_iter(), &request)
+    };
+    let commits = || table.timeline().unwrap().commits().count();
+    under("stream q batch 8", "eighth").unwrap();
+    under("stream q batch 9", "ninth").unwrap();
+    under("stream another batch 0", "of another stream").unwrap();
+    under("stream batch 0", "no stream").unwrap();
+    under("stream q batch 10", "tenth").unwrap();
+    assert_eq!(commits(), 5);
+    under("stream q batch 10", "once more").unwrap();
+    assert_eq!((commits(), rows_of(&table)), (5, model(&[row("a", "A", 1, "tenth")])));
+    for earlier in ["stream q batch 0", "stream q batch 9"] {
+        let error = under(earlier, "counted anew").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+        assert!(error.to_string().contains("behind 'stream q batch 10'"), "{error}");
+    }
+    assert_eq!((commits(), table.timeline().unwrap().pending().count()), (5, 0));
 }
 
 #[rstest]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::mem::discriminant;
 
 use super::record::{FileEntry, MetadataRecord, Payload};
-use super::stats::{ColumnStats, NULL_TYPE, Scalar, StatValue, ValueType};
+use super::stats::{ColumnStats, NULL_TYPE, NUMBER_TYPES, Scalar, StatValue, ValueType};
 use crate::{Error, Result};
 
 /// Merges two records of one key. The newer one wins, but lists of files are united and loose bounds of a partition widened.
@@ -78,10 +78,11 @@ fn merge_stats(old: ColumnStats, mut new: Box<ColumnStats>) -> Result<Box<Column
         return Ok(new);
     }
     let types = (old.value_type.as_ref(), new.value_type.as_ref());
+    let widens = old.min_value.as_ref().zip(new.min_value.as_ref()).is_some_and(|(old, new)| is_wider(old, new));
     new.min_value = bound((old.min_value, types.0), (new.min_value, types.1), Ordering::Less)?;
     new.max_value = bound((old.max_value, types.0), (new.max_value, types.1), Ordering::Greater)?;
     // Nothing but nulls is of type "null": then the bounds are the older ones.
-    if new.value_type.as_ref().is_none_or(|value_type| value_type.ordinal == NULL_TYPE) {
+    if widens || new.value_type.as_ref().is_none_or(|value_type| value_type.ordinal == NULL_TYPE) {
         new.value_type = old.value_type.or(new.value_type);
     }
     new.value_count = sum(old.value_count, new.value_count);
@@ -104,13 +105,62 @@ fn bound(old: Bound<'_>, new: Bound<'_>, wanted: Ordering) -> Result<Option<Stat
     let ((Some(a), a_type), (Some(b), b_type)) = (&old, &new) else {
         return Ok(new.0.or(old.0));
     };
-    // The merged record has one type for both.
+    // A column that was widened has rows of both types; the merged record has one for both.
+    if is_number(a_type) && is_number(b_type) {
+        if let (Some(a), Some(b)) = (as_double(a, b, wanted), as_double(b, a, wanted)) {
+            let chosen = if java_float_order(a, b) == wanted { a } else { b };
+            return Ok(Some(StatValue::Double(chosen)));
+        }
+        if let (Some(a), Some(b)) = (as_long(a, b), as_long(b, a)) {
+            return Ok(Some(StatValue::Long(if a.cmp(&b) == wanted { a } else { b })));
+        }
+    }
     if discriminant(a) != discriminant(b) {
         return Err(changed_type(a, b));
     }
     let order = compare(&Scalar::of(a, *a_type)?, &Scalar::of(b, *b_type)?);
     let order = order.ok_or_else(|| changed_type(a, b))?;
     Ok(if order == wanted { old.0 } else { new.0 })
+}
+
+/// Whether the value is a plain number: dates and times are numbers too, of other meanings.
+fn is_number(value_type: &Option<&ValueType>) -> bool {
+    value_type.is_none_or(|value_type| NUMBER_TYPES.contains(&value_type.ordinal))
+}
+
+/// Whether a value is of a number type that the other one's was widened to.
+fn is_wider(a: &StatValue, b: &StatValue) -> bool {
+    use StatValue::{Double, Float, Int, Long};
+    matches!((a, b), (Long(_), Int(_)) | (Double(_), Int(_) | Long(_) | Float(_)))
+}
+
+/// The number as a long, where it or the other one is a long and neither is more.
+fn as_long(value: &StatValue, other: &StatValue) -> Option<i64> {
+    match (value, other) {
+        (StatValue::Int(value), StatValue::Long(_)) => Some((*value).into()),
+        (StatValue::Long(value), StatValue::Int(_)) => Some(*value),
+        _ => None,
+    }
+}
+
+/// The number as a double, where one of the two is a double and the other is not. A long that no double is equal to is
+/// rounded to where the bound still holds.
+fn as_double(value: &StatValue, other: &StatValue, wanted: Ordering) -> Option<f64> {
+    use StatValue::{Double, Float, Int, Long};
+    match (value, other) {
+        (Double(value), Int(_) | Long(_) | Float(_)) => Some(*value),
+        (Int(value), Double(_)) => Some((*value).into()),
+        (Float(value), Double(_)) => Some((*value).into()),
+        (Long(value), Double(_)) => {
+            let near = *value as f64;
+            Some(match (near as i128).cmp(&i128::from(*value)) {
+                Ordering::Greater if wanted == Ordering::Less => near.next_down(),
+                Ordering::Less if wanted == Ordering::Greater => near.next_up(),
+                _ => near,
+            })
+        }
+        _ => None,
+    }
 }
 
 fn changed_type(a: &StatValue, b: &StatValue) -> Error {

@@ -21,6 +21,8 @@ use super::schema::{Branch, Datum, is_int, is_long, read_block};
 
 /// Ordinal of the type of a column that holds nothing but nulls.
 pub const NULL_TYPE: i32 = 1;
+/// Those of plain numbers, and of a value that only its wrapper tells the type of.
+pub(super) const NUMBER_TYPES: [i32; 5] = [0, 3, 4, 5, 6];
 /// Digits behind the point of every decimal in V1.
 pub(super) const V1_SCALE: i32 = 15;
 

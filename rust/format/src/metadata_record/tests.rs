@@ -246,6 +246,28 @@ fn tight_bounds_and_deletions_replace() {
     assert_eq!(MetadataRecord::new("k", gone).settle(), None);
 }
 
+/// A column that was widened: older files have statistics of the older type, in either order.
+#[test]
+fn bounds_of_a_widened_column_are_of_the_wider_type() {
+    use StatValue::{Double, Float, Int, Long};
+    let at = |min: StatValue, max: StatValue, ordinal| bounds(Some(min), Some(max), of_type(ordinal));
+    let outcome = |older: Payload, newer: Payload| match merged(older, newer) {
+        Payload::PartitionStats(stats) => (stats.min_value, stats.max_value, stats.value_type.map(|kind| kind.ordinal)),
+        other => panic!("{other:?}"),
+    };
+    let expected = |min: StatValue, max: StatValue, ordinal| (Some(min), Some(max), Some(ordinal));
+    let (ints, longs) = (at(Int(-5), Int(7), 3), at(Long(0), Long(1 << 40), 4));
+    assert_eq!(outcome(ints.clone(), longs.clone()), expected(Long(-5), Long(1 << 40), 4));
+    assert_eq!(outcome(longs.clone(), ints.clone()), expected(Long(-5), Long(1 << 40), 4));
+    let doubles = at(Double(-0.5), Double(0.5), 6);
+    assert_eq!(outcome(ints, doubles.clone()), expected(Double(-5.0), Double(7.0), 6));
+    assert_eq!(outcome(at(Float(-1.5), Float(0.0), 5), doubles.clone()), expected(Double(-1.5), Double(0.5), 6));
+    // No double is equal to these: the bounds go outwards.
+    let odd = (1 << 53) + 1;
+    let (low, high) = (-9_007_199_254_740_994.0, 9_007_199_254_740_994.0);
+    assert_eq!(outcome(doubles, at(Long(-odd), Long(odd), 4)), expected(Double(low), Double(high), 6));
+}
+
 #[test]
 fn what_cannot_be_merged_is_refused() {
     let refused = |older, newer| merge(MetadataRecord::new("k", older), newer).unwrap_err().kind();

@@ -20,6 +20,7 @@ mod chunk_bloom;
 mod chunk_bytes;
 mod footer;
 mod inflate;
+mod int96;
 mod packed;
 mod page_index;
 mod pages;
@@ -91,7 +92,8 @@ impl<R: ChunkReader + 'static> ParquetFile<R> {
     pub fn open_with_limits(source: R, limits: Limits) -> Result<Self> {
         let metadata = Arc::new(footer::read(&source)?);
         // An Arrow schema that another writer left is a hint at best; the Parquet types decide.
-        let schema = guarded(|| parquet_to_arrow_schema(metadata.file_metadata().schema_descr(), None))?;
+        let descriptor = metadata.file_metadata().schema_descr();
+        let schema = int96::in_microseconds(guarded(|| parquet_to_arrow_schema(descriptor, None))?, descriptor);
         Ok(Self { source: Arc::new(Checked::new(source, limits)), metadata, schema })
     }
 

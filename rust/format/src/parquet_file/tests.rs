@@ -506,3 +506,42 @@ fn columns_of_the_same_bytes_are_decoded_once(
         wanted.slice(300, 400)
     );
 }
+
+/// Days of the Julian calendar, and nanoseconds of the day, as Spark has them.
+fn int96(days_since_1970: i64, nanos: u64) -> parquet::data_type::Int96 {
+    let julian = u32::try_from(days_since_1970 + 2_440_588).unwrap();
+    let mut value = parquet::data_type::Int96::new();
+    value.set_data(nanos as u32, (nanos >> 32) as u32, julian);
+    value
+}
+
+#[test]
+fn timestamps_of_twelve_bytes_reach_as_far_as_spark_does() {
+    use parquet::data_type::{Int32Type, Int96Type};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let schema = "message m { optional int32 n; optional int96 t; optional group s { optional int96 t; }                   optional group l (LIST) { repeated group list { optional int96 element; } } }";
+    // 0001-01-01, 1970-01-01 and 9999-12-31, each a microsecond after midnight.
+    let days = [-719_162, 0, 2_932_896];
+    let values: Vec<_> = days.iter().map(|day| int96(*day, 1000)).collect();
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut numbers = group.next_column().unwrap().unwrap();
+    numbers.typed::<Int32Type>().write_batch(&[1, 2, 3], Some(&[1; 3]), None).unwrap();
+    numbers.close().unwrap();
+    for (definition, repetition) in [(1, None), (2, None), (3, Some([0; 3]))] {
+        let mut column = group.next_column().unwrap().unwrap();
+        let repetition = repetition.as_ref().map(<[i16; 3]>::as_slice);
+        column.typed::<Int96Type>().write_batch(&values, Some(&[definition; 3]), repetition).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    let rows = read(&writer.into_inner().unwrap(), Limits::default()).unwrap().remove(0);
+    let expected: Vec<_> = days.iter().map(|day| day * 86_400_000_000 + 1).collect();
+    let micros =
+        |column: &ArrayRef| column.as_primitive::<arrow_array::types::TimestampMicrosecondType>().values().to_vec();
+    assert_eq!(micros(rows.column(1)), expected);
+    assert_eq!(micros(rows.column(2).as_struct().column(0)), expected);
+    assert_eq!(micros(rows.column(3).as_list::<i32>().values()), expected);
+}

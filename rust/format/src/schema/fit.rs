@@ -4,8 +4,11 @@
 //! dropped. Here a value is taken as it is, or refused.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
 
@@ -50,6 +53,53 @@ pub fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
             .with_hint("some values would lose digits on the way; round them before writing, or change the column"));
     }
     Ok(converted)
+}
+
+/// Refuses nulls where the column has none, however deep they lie.
+pub fn check_nulls(column: &ArrayRef, field: &Field) -> Result<()> {
+    if !field.is_nullable() && column.null_count() > 0 {
+        return Err(Error::schema(format!(
+            "column '{}' must not be null, and {} rows are",
+            field.name(),
+            column.null_count()
+        )));
+    }
+    match null_within(column, None) {
+        Some(path) => Err(Error::schema(format!("'{}{path}' must not be null, and is in some rows", field.name()))),
+        None => Ok(()),
+    }
+}
+
+/// The path to a null beneath a value that is there, at a place that must hold one. Nulls beneath a null count for nothing.
+fn null_within(column: &ArrayRef, beneath: Option<&NullBuffer>) -> Option<String> {
+    let beneath = NullBuffer::union(beneath, column.nulls());
+    let within = |field: &Field, values: &ArrayRef, beneath: Option<&NullBuffer>| {
+        let is_hidden = |nulls: &NullBuffer| beneath.is_some_and(|beneath| beneath.contains(nulls));
+        let shows = !field.is_nullable() && values.nulls().is_some_and(|n| n.null_count() > 0 && !is_hidden(n));
+        let deeper = || null_within(values, beneath);
+        (if shows { Some(String::new()) } else { deeper() }).map(|path| format!(".{}{path}", field.name()))
+    };
+    let of_list = |field: &Field, values: ArrayRef| within(field, &values, None);
+    match column.data_type() {
+        DataType::Struct(fields) => {
+            let columns = column.as_struct().columns();
+            fields.iter().zip(columns).find_map(|(field, values)| within(field, values, beneath.as_ref()))
+        }
+        DataType::List(field) => of_list(field, shown(column.as_list::<i32>().values(), column.as_list().offsets())),
+        DataType::Map(field, _) => {
+            let map = column.as_map();
+            let entries: ArrayRef = Arc::new(map.entries().clone());
+            of_list(field, shown(&entries, map.offsets()))
+        }
+        _ => None,
+    }
+}
+
+/// The values that a list's slots reach.
+fn shown(values: &ArrayRef, offsets: &[i32]) -> ArrayRef {
+    let [first, last] =
+        [offsets.first(), offsets.last()].map(|at| at.map_or(0, |at| usize::try_from(*at).unwrap_or(0)));
+    values.slice(first, last - first)
 }
 
 fn misfit(from: &DataType, field: &Field) -> Error {
@@ -101,7 +151,7 @@ fn children(entries: &Field) -> &[std::sync::Arc<Field>] {
 }
 
 /// Casts go by position, so the names must stand in the same order.
-fn of_fields(from: &[std::sync::Arc<Field>], to: &[std::sync::Arc<Field>], named: bool) -> Fit {
+fn of_fields(from: &[Arc<Field>], to: &[Arc<Field>], named: bool) -> Fit {
     if from.len() != to.len() {
         return Fit::Never;
     }
@@ -127,8 +177,6 @@ fn scale(decimal: &DataType) -> Option<i8> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::types::Int64Type;
     use arrow_array::{
         Date64Array, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, StructArray,
@@ -157,6 +205,36 @@ mod tests {
 
     fn longs() -> ArrayRef {
         Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1), None])]))
+    }
+
+    #[allow(unsafe_code, reason = "nulls where none may be come from other libraries, which do not look")]
+    /// Columns `s: struct<a: long not null>` and `l: list<struct<a: long not null>>`, made without a look at their nulls.
+    fn nested(inner: Int64Array, outer: Option<NullBuffer>) -> [(ArrayRef, Field); 2] {
+        let a = Arc::new(Field::new("a", DataType::Int64, false));
+        let rows = inner.len();
+        // SAFETY: nulls aside, the parts fit together.
+        let s: ArrayRef =
+            Arc::new(unsafe { StructArray::new_unchecked(Fields::from(vec![a]), vec![Arc::new(inner)], outer) });
+        let item = Arc::new(Field::new("element", s.data_type().clone(), true));
+        let offsets = arrow_buffer::OffsetBuffer::from_lengths([rows]);
+        let l: ArrayRef = Arc::new(ListArray::new(item, offsets, Arc::clone(&s), None));
+        let field = |name: &str, column: &ArrayRef| Field::new(name, column.data_type().clone(), true);
+        [(Arc::clone(&s), field("s", &s)), (Arc::clone(&l), field("l", &l))]
+    }
+
+    #[test]
+    fn nulls_within() {
+        let longs = || Int64Array::from(vec![Some(1), None]);
+        let whole = nested(Int64Array::from(vec![1, 2]), None);
+        let beneath_a_null = nested(longs(), Some(NullBuffer::from(vec![true, false])));
+        for (column, field) in whole.iter().chain(&beneath_a_null) {
+            check_nulls(column, field).unwrap();
+        }
+        for outer in [None, Some(NullBuffer::from(vec![false, true]))] {
+            let [(s, s_field), (l, l_field)] = nested(longs(), outer);
+            assert!(check_nulls(&s, &s_field).unwrap_err().message().contains("'s.a' must not be null"));
+            assert!(check_nulls(&l, &l_field).unwrap_err().message().contains("'l.element.a' must not be null"));
+        }
     }
 
     #[rstest]

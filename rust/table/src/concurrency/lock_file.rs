@@ -2,8 +2,8 @@
 //!
 //! Who creates the file has the lock, and removes it when done. Apache Hudi breaks a lock that is older than
 //! `hoodie.write.lock.filesystem.expire` allows, and so do we; by default none ever is, and the lock of a writer that died stays
-//! until somebody removes it. One of our own need not stay: writers of one machine are kept apart by its kernel before they
-//! come here, so what one of them left was a dead writer's.
+//! until somebody removes it. One of our own need not stay: writers of one machine and table are kept apart by its kernel
+//! before they come here, so what one of them left was a dead writer's.
 
 use std::sync::Arc;
 
@@ -31,8 +31,10 @@ pub(super) fn path_in_table() -> String {
 struct Holder {
     lock_create_time: String,
     lock_thread_name: String,
-    /// The machine, from one start of it to the next, whose kernel keeps our writers apart.
+    /// The machine, from one start of it to the next, whose kernel keeps our writers of a table apart.
     hudini_machine: Option<String>,
+    /// Tables may share a folder for their locks, and so one lock.
+    hudini_table: Option<String>,
 }
 
 /// Where the file is, and what counts as left behind.
@@ -41,6 +43,7 @@ pub(super) struct LockFile {
     storage: Arc<dyn Storage>,
     path: String,
     machine: Option<String>,
+    table: String,
     expire_ms: i64,
 }
 
@@ -52,7 +55,8 @@ impl LockFile {
             None => (Arc::clone(table), path_in_table()),
         };
         let minutes = i64::from(options.get_or_default(&options::LOCK_EXPIRE_MINUTES)?);
-        Ok(Self { storage, path, machine: context.ids.machine(), expire_ms: minutes * MS_PER_MINUTE })
+        let (machine, table) = (context.ids.machine(), table.root().to_owned());
+        Ok(Self { storage, path, machine, table, expire_ms: minutes * MS_PER_MINUTE })
     }
 
     /// For messages.
@@ -67,6 +71,7 @@ impl LockFile {
             lock_create_time: format_time(now, 0),
             lock_thread_name: format!("hudini {:032x}", context.ids.next_u128()),
             hudini_machine: self.machine.clone(),
+            hudini_table: Some(self.table.clone()),
         };
         let text = serde_json::to_vec(&holder).map_err(|e| Error::internal(format!("a lock's holder as JSON: {e}")))?;
         let put = match self.storage.head(&self.path)? {
@@ -92,7 +97,8 @@ impl LockFile {
         let Some(bytes) = self.storage.read(&self.path)? else { return Ok(false) };
         // What Apache Hudi wrote, often nothing, is no holder of ours.
         let Ok(holder) = serde_json::from_slice::<Holder>(&bytes) else { return Ok(false) };
-        Ok(self.machine.is_some() && holder.hudini_machine == self.machine)
+        let is_of_table = holder.hudini_table.as_ref() == Some(&self.table);
+        Ok(is_of_table && self.machine.is_some() && holder.hudini_machine == self.machine)
     }
 }
 

@@ -137,9 +137,10 @@ impl Payload {
     fn rule(self, ordering: &[String]) -> MergeRule {
         let rule = MergeRule::new(self.mode(), ordering);
         match self {
-            Self::PartialUpdate | Self::OverwriteNonDefaults => {
-                MergeRule { placeholder: Some(Placeholder::Default), ..rule }
+            Self::PartialUpdate => {
+                MergeRule { placeholder: Some(Placeholder::Default), as_partial_payload: true, ..rule }
             }
+            Self::OverwriteNonDefaults => MergeRule { placeholder: Some(Placeholder::Default), ..rule },
             // The column and the letter with which AWS DMS says what happened.
             Self::AwsDms => {
                 let marker = DeleteMarker { field: "Op".to_owned(), text: "D".to_owned() };
@@ -240,7 +241,7 @@ mod tests {
     #[case("DefaultHoodieRecordPayload", by_event_time(None))]
     #[case("EventTimeAvroPayload", by_event_time(None))]
     #[case("OverwriteWithLatestAvroPayload", by_commit_time(None))]
-    #[case("PartialUpdateAvroPayload", by_event_time(Some(Placeholder::Default)))]
+    #[case("PartialUpdateAvroPayload", MergeRule { as_partial_payload: true, ..by_event_time(Some(Placeholder::Default)) })]
     #[case("OverwriteNonDefaultsWithLatestAvroPayload", by_commit_time(Some(Placeholder::Default)))]
     fn payload_classes_of_older_tables(#[case] class: &str, #[case] expected: MergeRule) {
         for version in [6, 8] {

@@ -28,6 +28,13 @@ pub(super) fn resolve(
     given: &Options,
 ) -> Result<Buckets> {
     let told = given.get(&options::BUCKET_COUNT)?;
+    let fields = given.get(&options::HASH_FIELDS)?;
+    if let (Some(stored), Some(fields)) = (config.buckets()?, &fields)
+        && stored.hash_fields != *fields
+    {
+        let (key, told, stored) = (options::HASH_FIELDS.key(), fields.join(","), stored.hash_fields.join(","));
+        return Err(Error::option(format!("{key}={told}, and the table's buckets are made of {stored}")));
+    }
     match (config.buckets()?, told) {
         (Some(stored), None) => Ok(stored),
         (Some(stored), Some(told)) if stored.count == told => Ok(stored),
@@ -37,7 +44,7 @@ pub(super) fn resolve(
             stored.count
         ))),
         (None, Some(count)) => {
-            let hash_fields = given.get(&options::HASH_FIELDS)?.unwrap_or_else(|| config.record_key.clone());
+            let hash_fields = fields.unwrap_or_else(|| config.record_key.clone());
             let buckets = Buckets { count, hash_fields };
             try_on_files(storage, config, snapshot, &buckets)?;
             Ok(buckets)

@@ -40,9 +40,11 @@ pub(crate) fn resolve(
                 .with_hint("keys would be written twice; leave the option out"))
         }
         (_, Some(IndexType::Bucket)) | (Some(IndexType::Bucket), _) => {
+            refuse_other_buckets(storage.as_ref())?;
             buckets::resolve(storage, config, snapshot, given).map(Index::Buckets)
         }
         (None, None) if given.is_set(&options::BUCKET_COUNT) => {
+            refuse_other_buckets(storage.as_ref())?;
             buckets::resolve(storage, config, snapshot, given).map(Index::Buckets)
         }
         (stored, told) => {
@@ -68,14 +70,20 @@ fn keys_of_all_partitions() -> Error {
     )
 }
 
-/// Apache Hudi stores nowhere that a table has buckets: the folders of its bucket indexes tell of some, file ids of others.
-fn refuse_other_layouts(storage: &dyn Storage, config: &TableConfig, found: &Timeline) -> Result<()> {
+/// Buckets that are not of one number for all partitions.
+fn refuse_other_buckets(storage: &dyn Storage) -> Result<()> {
     if !storage.list(&format!("{HOODIE}/{RING_FOLDER}"))?.is_empty() {
         return Err(Error::unsupported("writing to a table with the consistent hashing index"));
     }
     if !storage.list(&format!("{HOODIE}/{PARTITION_BUCKETS_FOLDER}"))?.is_empty() {
         return Err(Error::unsupported("writing to a table whose partitions have numbers of buckets of their own"));
     }
+    Ok(())
+}
+
+/// Apache Hudi stores nowhere that a table has buckets: the folders of its bucket indexes tell of some, file ids of others.
+fn refuse_other_layouts(storage: &dyn Storage, config: &TableConfig, found: &Timeline) -> Result<()> {
+    refuse_other_buckets(storage)?;
     let newest = found.commits().rev().filter(|i| !i.files.is_empty());
     for instant in newest {
         let metadata = found.commit_metadata(storage, instant)?;

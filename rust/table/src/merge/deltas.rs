@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch, StringArray};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use hudini_format::log::{DeleteRecord, OrderingValue};
+use hudini_format::schema::meta;
 
 use super::change::{Change, Id};
 use super::custom::{self, Merger};
@@ -153,6 +154,7 @@ impl Deltas {
         }
         let column = self.index.add_keys(StringArray::from_iter_values(keys));
         for (row, ordering) in orderings.into_iter().enumerate() {
+            let ordering = ordering.filter(|_| !self.rule.as_partial_payload);
             self.push(Index::key(column, row)?, Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
         Ok(())
@@ -165,7 +167,7 @@ impl Deltas {
         positions: &mut impl Iterator<Item = u64>,
     ) -> Result<()> {
         for delete in deletes {
-            let ordering = OrderingKey::of_delete(&delete?.ordering)?;
+            let ordering = OrderingKey::of_delete(&delete?.ordering)?.filter(|_| !self.rule.as_partial_payload);
             let position = positions.next().ok_or_else(too_few_positions)?;
             self.push(Name::Position(position), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
@@ -206,7 +208,7 @@ impl Deltas {
         let (Some(row), Some(own), Some(lent)) = (winner.row(), winner.columns(), loser.columns()) else {
             return Ok(newer_wins.then_some(winner));
         };
-        Ok(Some(Change::with_columns(row, self.patched(None, &own, &lent))))
+        Ok(Some(Change::with_columns(row, self.patched(None, &own, &lent, newer_wins))))
     }
 
     /// Whether rows may be put together of several.
@@ -215,10 +217,19 @@ impl Deltas {
     }
 
     /// The winner's columns, some of them lent by the loser. `base` is what batch 0 stands for.
-    pub(super) fn patched(&self, base: Option<&RecordBatch>, winner: &Composition, loser: &Composition) -> Composition {
-        let columns = self.batches.first().map_or(0, RecordBatch::num_columns);
+    pub(super) fn patched(
+        &self,
+        base: Option<&RecordBatch>,
+        winner: &Composition,
+        loser: &Composition,
+        newer_wins: bool,
+    ) -> Composition {
+        let schema = self.batches.first().map(RecordBatch::schema);
+        let fields = schema.iter().flat_map(|schema| schema.fields());
+        let of_loser = self.rule.as_partial_payload && !newer_wins;
+        let turned: Vec<bool> = fields.map(|field| of_loser && meta::is_meta(field.name())).collect();
         let sources = Sources { base, deltas: self };
-        rows::patched(winner, loser, columns, &sources, self.rule.placeholder.as_ref())
+        rows::patched(winner, loser, &turned, &sources, self.rule.placeholder.as_ref())
     }
 
     /// Lets the custom merger decide about rows that met an entry.
@@ -268,7 +279,8 @@ impl Deltas {
     }
 
     fn delete_ordering_of(&self, batch: usize, row: usize) -> Option<OrderingKey> {
-        let columns = self.orderings.get(batch).filter(|_| self.rule.by_event_time)?;
+        let counts = self.rule.by_event_time && !self.rule.as_partial_payload;
+        let columns = self.orderings.get(batch).filter(|_| counts)?;
         (!columns.is_default(row)).then(|| columns.key(row))
     }
 

@@ -187,11 +187,12 @@ impl OrderingColumns {
         OrderingKey(self.0.iter().map(|column| part(column.as_ref(), row).into_owned()).collect())
     }
 
-    /// Whether the value is the int 0, or a null that stands for it: Apache Hudi takes a delete with it for one without
-    /// any ordering value.
+    /// Whether the value is the int 0, or a null of whatever type, which stands for it: Apache Hudi takes a delete with it
+    /// for one without any ordering value.
     pub(crate) fn is_default(&self, row: usize) -> bool {
         let [column] = self.0.as_slice() else { return self.0.is_empty() };
-        *column.data_type() == DataType::Int32 && part(column.as_ref(), row) == Part::Integer(0)
+        column.is_null(row)
+            || (*column.data_type() == DataType::Int32 && part(column.as_ref(), row) == Part::Integer(0))
     }
 
     /// The ordering value that a delete of this row carries in a delete block, in the one class that Apache Hudi can

@@ -42,23 +42,26 @@ pub(super) trait Batches {
     }
 }
 
-/// The winner, with the loser's values where it has none or only says so.
+/// The winner, with the loser's values where it has none or only says so. In columns that are `turned` it is the other way
+/// round.
 pub(super) fn patched(
     winner: &Composition,
     loser: &Composition,
-    columns: usize,
+    turned: &[bool],
     batches: &impl Batches,
     placeholder: Option<&Placeholder>,
 ) -> Composition {
     let mut mixed = false;
-    let places = (0..columns).map(|at| {
+    let places = turned.iter().enumerate().map(|(at, turned)| {
+        let whole = winner.column(at, batches);
+        let (winner, loser) = if *turned { (loser, winner) } else { (winner, loser) };
         let own = winner.column(at, batches);
         let stands = own.filter(|place| {
             let values = batches.values(*place, at);
             !values.is_some_and(|values| placeholder.is_some_and(|p| p.is(values.as_ref(), place.1)))
         });
         let chosen = stands.or_else(|| loser.column(at, batches)).or(own);
-        mixed |= chosen != own;
+        mixed |= chosen != whole;
         chosen
     });
     let places: Arc<[_]> = places.collect();

@@ -19,6 +19,9 @@ pub struct MergeRule {
     pub ordering: Vec<String>,
     /// Values of the winner that the loser's stand in for.
     pub placeholder: Option<Placeholder>,
+    /// As the payload class for partial updates does it in tables whose merge mode it is: a delete counts whatever its
+    /// ordering value, and a row after one counts; where the earlier of two rows wins, the meta columns are the later one's.
+    pub as_partial_payload: bool,
     /// What makes a row a delete, beside the column of that name.
     pub delete_marker: Option<DeleteMarker>,
     /// Keys are made of the rows: files hold none.
@@ -53,6 +56,7 @@ impl MergeRule {
             by_event_time,
             ordering: if by_event_time { ordering.to_vec() } else { Vec::new() },
             placeholder: None,
+            as_partial_payload: false,
             delete_marker: None,
             virtual_keys: None,
             merger: None,
@@ -82,7 +86,7 @@ impl MergeRule {
     }
 
     /// Whether keys are found with a column.
-    pub(super) fn makes_keys(&self, column: &str) -> bool {
+    pub(crate) fn makes_keys(&self, column: &str) -> bool {
         column == meta::RECORD_KEY || self.virtual_keys.as_ref().is_some_and(|keys| keys.are_made_of(column))
     }
 

@@ -253,8 +253,8 @@ impl SliceMerge {
             let merged = match met.next_if(|(at, _)| *at == row) {
                 None => old.clone(),
                 Some((_, change)) => match (self.deltas.wins_over_base(&change, ordering, row)?, change.columns()) {
-                    (true, Some(new)) => self.deltas.patched(Some(base), &new, &old),
-                    (false, Some(new)) => self.deltas.patched(Some(base), &old, &new),
+                    (true, Some(new)) => self.deltas.patched(Some(base), &new, &old, true),
+                    (false, Some(new)) => self.deltas.patched(Some(base), &old, &new, false),
                     (false, None) => old.clone(),
                     (true, None) => {
                         self.counts.deleted += 1;

@@ -114,8 +114,8 @@ options! {
 
     INDEX_TYPE: IndexType = "hoodie.index.type";
     default "BUCKET";
-    values "`BUCKET`, `SIMPLE`, `BLOOM`", IndexType::parse;
-    help "How a write finds where a key lives: by the key's hash, by reading the keys of the partition's files, or by reading those of files whose bloom filters may hold it. A new table has buckets if not told otherwise, and stores them; writes to a table without buckets go by `SIMPLE` if not told otherwise. Apache Hudi's other indexes may be named, but a write with one of them is refused.";
+    values "`BUCKET`, `SIMPLE`, `BLOOM`, `RECORD_INDEX`", IndexType::parse;
+    help "How a write finds where a key lives: by the key's hash, by reading the keys of the partition's files, by reading those of files whose bloom filters may hold it, or by the record index, which is one for all partitions and is made where there is none. A new table has buckets if not told otherwise, and stores them; writes to a table without buckets go by `SIMPLE` if not told otherwise. Apache Hudi's other indexes may be named, but a write with one of them is refused.";
 
     BUCKET_ENGINE: BucketEngine = "hoodie.index.bucket.engine";
     default "SIMPLE";
@@ -266,7 +266,7 @@ options! {
     COMPACT_INLINE: bool = "hoodie.compact.inline";
     default "false";
     values BOOLEAN, values::boolean;
-    help "Whether a write to a merge-on-read table is followed by what is planned of compactions, and by a new one if it is due.";
+    help "Whether a write to a merge-on-read table is followed by what is planned of compactions, and by a new one if it is due. Writes through Spark are, unless told otherwise.";
 
     COMPACT_SCHEDULE_INLINE: bool = "hoodie.compact.schedule.inline";
     default "false";

@@ -212,6 +212,16 @@ impl Scan {
         self.reading.snapshot.newest()
     }
 
+    /// The same rows, of which only these columns are read, and no more rows than so many.
+    pub fn narrowed(&self, columns: Option<&[String]>, limit: Option<usize>) -> Result<Self> {
+        let mut narrowed = self.clone();
+        if let (Some(names), Found::Rows { .. }) = (columns, &self.pinned.found) {
+            narrowed.schema = Arc::new(chosen(&self.schema, names)?);
+        }
+        narrowed.request.limit = limit.into_iter().chain(self.request.limit).min();
+        Ok(narrowed)
+    }
+
     /// What to read, in parts of about `target_bytes`; without a target, a part for each file slice. A slice is never
     /// divided.
     pub fn splits(&self, target_bytes: Option<u64>) -> Result<Vec<Split>> {
@@ -292,6 +302,11 @@ impl Scan {
         counted.read_watched(watch)?.map(|batch| batch.map(|rows| rows.num_rows() as u64)).sum()
     }
 
+    /// What the caller should know of how the files were found and chosen, and of the options.
+    pub fn warnings(&self) -> impl Iterator<Item = &String> {
+        self.table.options.warnings().iter().chain(&self.pinned.warnings)
+    }
+
     pub fn explain(&self) -> Result<Explanation> {
         let slices = self.pinned.found.slices();
         let partitions: BTreeSet<_> = slices.iter().map(|s| &s.partition).collect();
@@ -316,7 +331,7 @@ impl Scan {
             pruned: self.pinned.pruned.clone(),
             took: self.pinned.took.clone(),
             options_without_effect: self.table.options.without_effect().to_vec(),
-            warnings: self.table.options.warnings().iter().chain(&self.pinned.warnings).cloned().collect(),
+            warnings: self.warnings().cloned().collect(),
         })
     }
 }
@@ -347,9 +362,10 @@ pub(crate) fn stored_columns(snapshot: &Snapshot) -> Result<Schema> {
     RowShape::stored(snapshot)
 }
 
-/// The newest slices of the table, now or as of a moment.
+/// The newest slices of the table, now or as of a moment, which its options may say too.
 pub(crate) fn slices(table: &Table, as_of: Option<&str>) -> Result<Vec<FileSlice>> {
     let request = ScanRequest { as_of: as_of.map(str::to_owned), ..ScanRequest::default() };
+    let request = request.completed_by(&table.options)?;
     let config = table.config()?;
     let (_, pinned) = pin(table, &config, &RowShape::of(&config)?, &request, Gone::PassedOver)?;
     Ok(pinned.found.slices().into_iter().cloned().collect())
@@ -389,7 +405,13 @@ fn rule(table: &Table, config: &TableConfig) -> Result<MergeRule> {
 
 fn output_schema(reading: &Reading, request: &ScanRequest) -> Result<Schema> {
     let all = reading.shape.shown(&reading.snapshot, request.meta)?;
-    let Some(names) = &request.columns else { return Ok(all) };
+    match &request.columns {
+        Some(names) => chosen(&all, names),
+        None => Ok(all),
+    }
+}
+
+fn chosen(all: &Schema, names: &[String]) -> Result<Schema> {
     let field = |name: &String| -> Result<Arc<Field>> {
         let found = all.fields().iter().find(|f| f.name() == name);
         found.cloned().ok_or_else(|| {

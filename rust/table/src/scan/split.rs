@@ -116,6 +116,13 @@ impl Reading {
         }
     }
 
+    /// All columns as files are asked for them.
+    fn asked(&self) -> Result<Schema> {
+        let ordering = &self.rule.ordering;
+        self.shape
+            .asked(&self.snapshot, |name| ordering.iter().any(|field| field == name) || self.rule.makes_keys(name))
+    }
+
     /// All columns of the rows.
     pub(super) fn columns(&self) -> Result<Schema> {
         self.shape.shown(&self.snapshot, true)
@@ -161,11 +168,11 @@ impl RowSplit {
     pub(super) fn left_out(&self, storage: &Arc<dyn Storage>) -> Result<LeftOut> {
         let mut left_out = LeftOut::default();
         let Some(filter) = self.filter(self.schema()?.as_ref())? else { return Ok(left_out) };
-        let stored = RowShape::stored(&self.reading.snapshot)?;
+        let (stored, asked) = (RowShape::stored(&self.reading.snapshot)?, self.reading.asked()?);
         for slice in self.slices.iter().filter(|slice| slice.logs.is_empty() && filter.fits(&stored)) {
             let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
             let wanted = |name: &str| filter.needed.field_with_name(name).is_ok() && !folder.has(name);
-            let columns = self.columns_without_logs(&stored, wanted);
+            let columns = self.columns_without_logs(&asked, wanted);
             left_out.add(self.reading.left_out(storage, slice, &columns, &filter.predicate)?);
         }
         Ok(left_out)
@@ -193,12 +200,12 @@ impl RowSplit {
         filter: Option<&Arc<Filter>>,
         manner: &Manner,
     ) -> Result<Batches> {
-        let stored = RowShape::stored(&self.reading.snapshot)?;
+        let (stored, asked) = (RowShape::stored(&self.reading.snapshot)?, self.reading.asked()?);
         let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
         let shown = filter.map_or(output, |filter| &filter.needed);
         let wanted = |name: &str| shown.field_with_name(name).is_ok() && !folder.has(name);
         let predicate = filter.filter(|filter| filter.fits(&stored)).map(|filter| &filter.predicate);
-        let rows = self.stored_rows(storage, slice, wanted, &stored, predicate, manner)?;
+        let rows = self.stored_rows(storage, slice, wanted, &asked, predicate, manner)?;
         let (shown, commits) = (Arc::clone(shown), self.commits.clone());
         let rows = rows.map(move |batch| match &commits {
             None => folder.show(&batch?, &shown),

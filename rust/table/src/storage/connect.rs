@@ -1,7 +1,7 @@
 //! From the URL of an object store, and options, to its client.
 //!
-//! Options go by the names of `object_store`, which delta-rs has too (`aws_access_key_id`, `AWS_REGION`, …), and by the
-//! most common ones of fsspec. What they leave open is taken from the environment, where each cloud's tools look.
+//! Options go by the names of `object_store`, which delta-rs has too (`aws_access_key_id`, `AWS_REGION`, …), and by those
+//! of fsspec. What they leave open is taken from the environment, where each cloud's tools look.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -15,6 +15,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use url::Url;
 
+use super::aws_profile;
 use super::object::Object;
 use crate::{Error, Result};
 
@@ -70,10 +71,17 @@ impl Cloud {
         if let Some(parts) = settled.remove(CONNECTION_STRING) {
             settled.extend(parts_of_connection(&parts)?);
         }
+        if self == Self::S3 {
+            // Both sides of the same coin: who may go without TLS.
+            if let Some(uses) = settled.remove(USE_SSL) {
+                settled.entry(ALLOW_HTTP.to_owned()).or_insert(opposite(USE_SSL, &uses)?);
+            }
+            aws_profile::add(&mut settled)?;
+        }
         let endpoint = settled.iter().find(|(key, _)| key.contains("endpoint")).map(|(_, value)| value.clone());
         if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
             // Who names such an endpoint has chosen.
-            settled.entry("allow_http".to_owned()).or_insert_with(|| "true".to_owned());
+            settled.entry(ALLOW_HTTP.to_owned()).or_insert_with(|| "true".to_owned());
         }
         Ok(settled)
     }
@@ -83,7 +91,10 @@ impl Cloud {
         let name = match (self, key.as_str()) {
             (Self::S3, "key") => "access_key_id",
             (Self::S3, "secret") => "secret_access_key",
-            (Self::S3, "aws_allow_http" | "aws_storage_allow_http") => "allow_http",
+            (Self::S3, "region_name") => "region",
+            (Self::S3, "requester_pays") => "request_payer",
+            (Self::S3, "aws_profile") => aws_profile::OPTION,
+            (Self::S3, "aws_allow_http" | "aws_storage_allow_http") => ALLOW_HTTP,
             (Self::Google, "token") => "google_application_credentials",
             (Self::Azure, "azure_storage_connection_string") => CONNECTION_STRING,
             (_, "anon") => "skip_signature",
@@ -117,6 +128,16 @@ impl Cloud {
 }
 
 const CONNECTION_STRING: &str = "connection_string";
+const ALLOW_HTTP: &str = "allow_http";
+const USE_SSL: &str = "use_ssl";
+
+fn opposite(name: &str, text: &str) -> Result<String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Ok("false".to_owned()),
+        "false" => Ok("true".to_owned()),
+        _ => Err(Error::option(format!("{name} is true or false, not {text:?}"))),
+    }
+}
 
 /// What a connection string of Azure says, under the client's own names.
 fn parts_of_connection(text: &str) -> Result<Vec<(String, String)>> {
@@ -178,6 +199,7 @@ mod tests {
     )]
     #[case::delta_rs("s3://lake/t", &[("AWS_REGION", "eu-west-1"), ("AWS_STORAGE_ALLOW_HTTP", "true"), ("AWS_ENDPOINT_URL", "http://h:1")])]
     #[case::fsspec("s3a://lake/t", &[("key", "k"), ("secret", "s"), ("endpoint_url", "http://h:1"), ("region", "x")])]
+    #[case::clients("s3://lake/t", &[("use_ssl", "false"), ("region_name", "x"), ("requester_pays", "true"), ("token", "t")])]
     fn options_of_other_libraries(#[case] url: &str, #[case] given: &[(&str, &str)]) {
         let (scheme, _) = url.split_once("://").unwrap();
         let cloud = Cloud::of(scheme).unwrap();

@@ -15,6 +15,7 @@
 //! A store holds nothing global, and no thread that a forked child would miss, so a process may fork at any time.
 #![allow(clippy::disallowed_methods, reason = "this room is where the file system comes in")]
 
+mod aws_profile;
 mod connect;
 pub mod faulty;
 pub mod folder;

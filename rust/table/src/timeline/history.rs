@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeBounds;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hudini_format::history::{
     Columns, Entry, FileName, Manifest, Reader, VERSION_FILE, archive, latest_version, manifest_name,
@@ -40,6 +41,61 @@ impl<'a> CompletionTimes<'a> {
     }
 }
 
+/// What archived actions of layout 2 did and planned, which is nearly all of the history's bytes: read when somebody asks
+/// for one of them, with the other actions of its file, for their turn is next.
+#[derive(Debug)]
+pub(super) struct Deeds {
+    dir: String,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    entries: BTreeMap<(String, Option<Action>), Arc<Entry>>,
+    bytes: usize,
+}
+
+/// What is known is forgotten when it comes to more.
+const MOST_BYTES: usize = 64 << 20;
+
+impl Deeds {
+    pub(super) fn new(config: &TableConfig) -> Self {
+        Self { dir: history_dir(config), known: Mutex::default() }
+    }
+
+    pub(super) fn of(&self, storage: &dyn Storage, requested: &str, action: Action) -> Result<Arc<Entry>> {
+        let wanted = (requested.to_owned(), Some(action));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = known.entries.get(&wanted) {
+            return Ok(Arc::clone(entry));
+        }
+        let holds = |file: &FileName| file.overlaps(Some(requested), Some(requested));
+        let read: Vec<_> = from_tree(storage, &self.dir, Columns::All, holds, &..)?.into_iter().map(Arc::new).collect();
+        let found = read.iter().find(|entry| entry.requested == requested && action_of(entry) == Some(action)).cloned();
+        known.add(read);
+        found.ok_or_else(|| {
+            Error::corrupt("no file of the history has what an archived action did")
+                .at_path(&self.dir)
+                .at_instant(requested)
+        })
+    }
+}
+
+impl Known {
+    fn add(&mut self, entries: Vec<Arc<Entry>>) {
+        let bytes: usize = entries.iter().map(|entry| bytes_of(entry)).sum();
+        if self.bytes + bytes > MOST_BYTES {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+        self.entries.extend(entries.into_iter().map(|entry| ((entry.requested.clone(), action_of(&entry)), entry)));
+    }
+}
+
+fn bytes_of(entry: &Entry) -> usize {
+    [&entry.metadata, &entry.plan].into_iter().flatten().map(Vec::len).sum()
+}
+
 /// A merge of history files takes the old ones away under a reader's hands; so often it looks again.
 const LOOKS: usize = 5;
 
@@ -53,7 +109,7 @@ pub(crate) fn archived(
 ) -> Result<Vec<Entry>> {
     let mut entries = match config.layout {
         Layout::One => from_archives(storage, config, instants)?,
-        Layout::Two => from_tree(storage, config, columns, instants)?,
+        Layout::Two => from_tree(storage, &history_dir(config), columns, |file| overlaps(file, instants), instants)?,
     };
     // Archiving that was interrupted, and done again, leaves an action twice.
     entries.sort_by(|a, b| (&a.requested, action_of(a)).cmp(&(&b.requested, action_of(b))));
@@ -70,28 +126,30 @@ pub(crate) fn history_dir(config: &TableConfig) -> String {
     format!("{}/{}", config.timeline_dir(), config.get(keys::HISTORY_PATH).unwrap_or("history"))
 }
 
+/// The rows of these instants in the files that are wanted.
 fn from_tree(
     storage: &dyn Storage,
-    config: &TableConfig,
+    dir: &str,
     columns: Columns,
+    wanted: impl Fn(&FileName) -> bool,
     instants: &impl RangeBounds<String>,
 ) -> Result<Vec<Entry>> {
-    let dir = history_dir(config);
     let mut missing = None;
     for _ in 0..LOOKS {
-        let Some(files) = history_files(storage, &dir)? else { return Ok(Vec::new()) };
-        match read_files(storage, &dir, &files, columns, instants)? {
+        let Some(mut files) = history_files(storage, dir)? else { return Ok(Vec::new()) };
+        files.retain(|(name, _)| wanted(name));
+        match read_files(storage, files, columns, instants)? {
             Read::All(entries) => return Ok(entries),
             Read::Gone(path) => missing = Some(path),
         }
     }
     Err(Error::storage("a file of the archived history is gone, and the newest manifest still names it")
         .gone()
-        .at_path(missing.unwrap_or(dir)))
+        .at_path(missing.unwrap_or_else(|| dir.to_owned())))
 }
 
-/// The files that the newest manifest names; `None` if nothing was ever archived.
-fn history_files(storage: &dyn Storage, dir: &str) -> Result<Option<Vec<String>>> {
+/// The files that the newest manifest names, and their paths; `None` if nothing was ever archived.
+fn history_files(storage: &dyn Storage, dir: &str) -> Result<Option<Vec<(FileName, String)>>> {
     let stated = storage.read(&format!("{dir}/{VERSION_FILE}"))?;
     let version = match latest_version(stated.as_deref(), []) {
         Some(version) => version,
@@ -104,7 +162,13 @@ fn history_files(storage: &dyn Storage, dir: &str) -> Result<Option<Vec<String>>
     let bytes = storage.read(&path)?;
     let bytes = bytes.ok_or_else(|| Error::storage("the newest manifest of the history is missing").at_path(&path))?;
     let manifest = Manifest::decode(&bytes).map_err(|e| e.at_path(&path))?;
-    Ok(Some(manifest.files.into_iter().map(|file| file.file_name).collect()))
+    let named = manifest.files.into_iter().map(|file| {
+        let (name, path) = (&file.file_name, format!("{dir}/{}", file.file_name));
+        let parsed = FileName::parse(name);
+        let unknown = || Error::unsupported(format!("the name '{name}' of a file of the history")).at_path(&path);
+        Ok((parsed.ok_or_else(unknown)?, path))
+    });
+    named.collect::<Result<_>>().map(Some)
 }
 
 enum Read {
@@ -114,19 +178,12 @@ enum Read {
 
 fn read_files(
     storage: &dyn Storage,
-    dir: &str,
-    names: &[String],
+    files: Vec<(FileName, String)>,
     columns: Columns,
     instants: &impl RangeBounds<String>,
 ) -> Result<Read> {
     let mut entries = Vec::new();
-    for name in names {
-        let path = format!("{dir}/{name}");
-        let parsed = FileName::parse(name)
-            .ok_or_else(|| Error::unsupported(format!("the name '{name}' of a file of the history")).at_path(&path))?;
-        if !overlaps(&parsed, instants) {
-            continue;
-        }
+    for (_, path) in files {
         let Some(meta) = storage.head(&path)? else { return Ok(Read::Gone(path)) };
         let fetch = |ranges| storage.submit(&path, ranges).wait();
         let rows = Reader::fetch(meta.size, columns, instants, fetch);
@@ -186,6 +243,7 @@ fn from_archives(
 mod tests {
     use std::sync::Arc;
 
+    use hudini_format::action::CommitMetadata;
     use hudini_format::history::{self, HistoryFile};
 
     use super::*;
@@ -206,7 +264,7 @@ mod tests {
             requested: (*requested).to_owned(),
             completed: Some(format!("{requested}5")),
             action: Some(Action::Commit),
-            metadata: None,
+            metadata: Some(CommitMetadata::default().encode().unwrap()),
             plan: None,
         };
         let entries: Vec<_> = requested.iter().map(entry).collect();
@@ -259,6 +317,41 @@ mod tests {
         let timeline = Timeline::load(&memory, &config).unwrap().with_history(&memory, &config).unwrap();
         let states: Vec<_> = timeline.instants.iter().map(|i| (i.requested.as_str(), i.is_completed())).collect();
         assert_eq!(states, [("100", true), ("200", false)]);
+    }
+
+    #[test]
+    fn what_an_action_did_is_read_from_its_file_alone() {
+        use crate::storage::faulty::{FaultPlan, Faulty};
+        use crate::timeline::Timeline;
+        let memory = table();
+        let files = vec![file(&memory, &["100", "150"]), file(&memory, &["200", "250"]), file(&memory, &["300"])];
+        manifest(&memory, 1, files);
+        memory.replace(&format!("{DIR}/_version_"), b"1").unwrap();
+        let config = TableConfig::load(&memory).unwrap();
+        let timeline = Timeline::load(&memory, &config).unwrap().with_history(&memory, &config).unwrap();
+        let counted = Faulty::new(Arc::new(memory), FaultPlan::none());
+        let read = |requested: &str| timeline.commit_metadata(&counted, timeline.find(requested).unwrap());
+        for requested in ["200", "250", "200"] {
+            read(requested).unwrap();
+        }
+        let log = counted.log();
+        let opened: BTreeSet<_> = log.iter().map(|call| &call.path).filter(|path| path.ends_with(".parquet")).collect();
+        assert_eq!(opened, [&format!("{DIR}/200_250_0.parquet")].into());
+        assert_eq!(log.iter().filter(|call| call.path.ends_with("_version_")).count(), 1);
+    }
+
+    #[test]
+    fn what_is_known_is_forgotten_before_it_fills_the_memory() {
+        let mut known = Known::default();
+        let large = |requested: &str| {
+            let metadata = Some(vec![0; MOST_BYTES / 2]);
+            let action = Some(Action::Commit);
+            Arc::new(Entry { requested: requested.to_owned(), completed: None, action, metadata, plan: None })
+        };
+        for requested in ["100", "200", "300"] {
+            known.add(vec![large(requested)]);
+        }
+        assert_eq!(known.entries.keys().map(|(requested, _)| requested.as_str()).collect::<Vec<_>>(), ["300"]);
     }
 
     #[test]

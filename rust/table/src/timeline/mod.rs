@@ -10,11 +10,13 @@ mod times;
 mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, SavepointMetadata};
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
+use self::history::Deeds;
 use crate::config::TableConfig;
 use crate::metadata;
 use crate::storage::{Entry, Storage};
@@ -40,7 +42,15 @@ pub struct Instant {
     /// File names of its states, in the order of states; none of an archived action.
     pub files: Vec<String>,
     /// What the history keeps of its files.
-    archived: Option<Box<Archived>>,
+    archived: Option<InHistory>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum InHistory {
+    /// Archives of layout 1 are read whole.
+    Read(Arc<Archived>),
+    /// What it did is read when somebody asks.
+    Named,
 }
 
 impl Instant {
@@ -59,7 +69,10 @@ impl Instant {
             action: action.completes_as(),
             state: State::Completed,
             files: Vec::new(),
-            archived: Some(Box::new(entry)),
+            archived: Some(match layout {
+                Layout::One => InHistory::Read(Arc::new(entry)),
+                Layout::Two => InHistory::Named,
+            }),
         })
     }
 
@@ -80,6 +93,8 @@ pub struct Timeline {
     pub dir: String,
     pub layout: Layout,
     pub instants: Vec<Instant>,
+    /// What the archived ones among them did.
+    deeds: Arc<Deeds>,
 }
 
 impl Timeline {
@@ -91,26 +106,25 @@ impl Timeline {
             let message = "the timeline is empty or gone, although the metadata table was told of commits";
             return Err(Error::corrupt(message).at_path(dir));
         }
-        Ok(Self { instants, layout: config.layout, dir })
+        Ok(Self::new(config, instants))
+    }
+
+    fn new(config: &TableConfig, instants: Vec<Instant>) -> Self {
+        Self { instants, layout: config.layout, dir: config.timeline_dir(), deeds: Arc::new(Deeds::new(config)) }
     }
 
     /// Adds what is archived, if any of it completed after that time.
     pub fn with_history_after(self, storage: &dyn Storage, config: &TableConfig, time: &str) -> Result<Self> {
-        let times = history::archived(storage, config, Columns::Times, &..)?;
+        let archived = history::archived(storage, config, Columns::Actions, &..)?;
         let completed = |entry: &Archived| match (&entry.completed, config.layout) {
             (Some(completed), Layout::Two) => completed.as_str() > time,
             _ => entry.requested.as_str() > time,
         };
-        if times.iter().any(completed) { self.with_history(storage, config) } else { Ok(self) }
+        if archived.iter().any(completed) { self.with_archived(archived) } else { Ok(self) }
     }
 
-    /// Adds what is archived.
+    /// Adds what is archived: which actions, and when. What each did takes far longer to read, and waits until it is asked for.
     pub fn with_history(self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
-        self.with_archived(history::archived(storage, config, Columns::All, &..)?)
-    }
-
-    /// The same without what the archived actions did, which takes far longer to read.
-    pub fn with_history_listed(self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
         self.with_archived(history::archived(storage, config, Columns::Actions, &..)?)
     }
 
@@ -202,17 +216,27 @@ impl Timeline {
     /// The plan of a compaction, pending or completed; `None` of any other action.
     pub fn compaction_plan(&self, storage: &dyn Storage, instant: &Instant) -> Result<Option<CompactionPlan>> {
         let planned = instant.files.iter().find(|name| name.ends_with(".compaction.requested"));
-        let bytes = match (&instant.archived, planned) {
+        let bytes = match planned {
+            Some(file) => Some(self.read(storage, instant, Some(file))?),
             // In the history a compaction is a commit, and no other commit has a plan.
-            (Some(entry), _) if instant.action == Action::Commit => entry.plan.clone().map(bytes::Bytes::from),
-            (_, Some(file)) => Some(self.read(storage, instant, Some(file))?),
-            _ => None,
+            None if instant.action == Action::Commit => {
+                self.archived(storage, instant)?.and_then(|entry| entry.plan.clone()).map(bytes::Bytes::from)
+            }
+            None => None,
         };
         bytes.map(|bytes| CompactionPlan::decode(&bytes)).transpose().map_err(|e| e.at_instant(&instant.requested))
     }
 
+    fn archived(&self, storage: &dyn Storage, instant: &Instant) -> Result<Option<Arc<Archived>>> {
+        match &instant.archived {
+            Some(InHistory::Read(entry)) => Ok(Some(Arc::clone(entry))),
+            Some(InHistory::Named) => self.deeds.of(storage, &instant.requested, instant.action).map(Some),
+            None => Ok(None),
+        }
+    }
+
     fn read(&self, storage: &dyn Storage, instant: &Instant, file: Option<&str>) -> Result<bytes::Bytes> {
-        if let Some(entry) = &instant.archived {
+        if let Some(entry) = self.archived(storage, instant)? {
             return Ok(entry.metadata.clone().unwrap_or_default().into());
         }
         let gone = |path: String| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use hudini_format::action::{CleanerPlan, RequestedReplaceMetadata};
+use hudini_format::action::{CleanerPlan, CommitMetadata, RequestedReplaceMetadata};
 use hudini_format::instant::{Action, Layout};
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{avro_text, meta};
@@ -106,7 +106,7 @@ impl Snapshot {
             }
         }
         match until {
-            Until::Now | Until::Requested(_) => snapshot.take_schema(storage, config, timeline, &commits)?,
+            Until::Now | Until::Requested(_) => snapshot.take_schema(storage, config, timeline, &commits, until)?,
             Until::Completed(_) => {
                 let newest = Self::pin(storage, config, timeline, Until::Now)?;
                 (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
@@ -116,27 +116,55 @@ impl Snapshot {
     }
 
     /// The schema that the newest commit states, else the one the table was created with.
+    ///
+    /// Compactions and the like write what is there under the schema that they found, which need not be the newest when
+    /// they complete: their word counts where there is no other, and for time travel, as in Apache Hudi.
     fn take_schema(
         &mut self,
         storage: &dyn Storage,
         config: &TableConfig,
         timeline: &Timeline,
         commits: &[&Instant],
+        until: Until<'_>,
     ) -> Result<()> {
+        let mut rewriting = Vec::new();
         for instant in commits.iter().rev() {
             let metadata = timeline.commit_metadata(storage, instant)?;
-            self.evolution = Evolution::of(storage, &metadata, |requested| self.is_committed(requested))?;
-            if let Some(text) = metadata.schema() {
-                self.schema = Some(with_dropped_columns(text, config)?);
+            if until == Until::Now && rewrites(&metadata) {
+                rewriting.push((*instant, metadata));
+            } else if self.takes_schema_of(storage, config, instant, &metadata)? {
                 return Ok(());
             }
-            if self.evolution.is_some() {
-                return Err(Error::unsupported("a commit that gives the columns ids, and no schema")
-                    .at_instant(&instant.requested));
+        }
+        for (instant, metadata) in rewriting {
+            if self.takes_schema_of(storage, config, instant, &metadata)? {
+                return Ok(());
             }
         }
         self.schema = config.get(keys::CREATE_SCHEMA).map(|text| with_dropped_columns(text, config)).transpose()?;
         Ok(())
+    }
+
+    /// Whether the commit states one.
+    fn takes_schema_of(
+        &mut self,
+        storage: &dyn Storage,
+        config: &TableConfig,
+        instant: &Instant,
+        metadata: &CommitMetadata,
+    ) -> Result<bool> {
+        self.evolution = Evolution::of(storage, metadata, |requested| self.is_committed(requested))?;
+        if let Some(text) = metadata.schema() {
+            self.schema = Some(with_dropped_columns(text, config)?);
+            return Ok(true);
+        }
+        match self.evolution {
+            None => Ok(false),
+            Some(_) => {
+                Err(Error::unsupported("a commit that gives the columns ids, and no schema")
+                    .at_instant(&instant.requested))
+            }
+        }
     }
 
     /// Of the same writes only those that completed before another one.
@@ -164,6 +192,12 @@ impl Snapshot {
     pub fn newest(&self) -> Option<&str> {
         self.completed.keys().next_back().map(String::as_str)
     }
+}
+
+/// Whether the commit's operation is one that brings no rows of its own.
+fn rewrites(metadata: &CommitMetadata) -> bool {
+    let operation = metadata.operation_type.as_deref().unwrap_or_default();
+    ["CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"].iter().any(|word| operation.eq_ignore_ascii_case(word))
 }
 
 /// Time travel needs a settled past: nothing pending before it.
@@ -225,7 +259,11 @@ fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) ->
 /// cleaned away.
 pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
     let mut since = None;
-    for clean in timeline.completed().filter(|i| i.action == Action::Clean) {
+    for clean in timeline.completed().rev().filter(|i| i.action == Action::Clean) {
+        // None retains less than what was there when it was planned, so those before say no more.
+        if since.as_ref() >= Some(&clean.requested) {
+            break;
+        }
         let metadata = timeline.clean_metadata(storage, clean)?;
         // A clean that keeps a number of versions keeps no commit whole that is older than itself.
         let retained = match metadata.earliest_commit_to_retain.as_str() {

@@ -121,6 +121,16 @@ pub(crate) fn slices_of(
     data_files(files, extension, partition)?.newest(snapshot, archived, partition)
 }
 
+/// Refuses a file of somebody else's that was registered under a name with this mark: it is there by another name.
+fn refuse_external(name: &str, partition: &str) -> Result<()> {
+    if name.ends_with("_hudiext") {
+        return Err(
+            Error::unsupported("a file that was registered where it lies").at_path(in_partition(partition, name))
+        );
+    }
+    Ok(())
+}
+
 /// Those of a partition's files that hold data; base files have that extension.
 pub(crate) fn data_files(
     files: impl IntoIterator<Item = DataFile>,
@@ -129,6 +139,7 @@ pub(crate) fn data_files(
 ) -> Result<PartitionFiles> {
     let mut found = PartitionFiles::default();
     for file in files {
+        refuse_external(&file.name, partition)?;
         if let Some(parsed) = LogFileName::parse(&file.name) {
             if !parsed.cdc {
                 found.logs.push((parsed, file));

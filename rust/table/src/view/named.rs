@@ -10,7 +10,7 @@ use hudini_format::action::CleanerPlan;
 use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
-use super::{DataFile, FileSlice, Listing, PARTITION_FILE, in_partition};
+use super::{DataFile, FileSlice, Listing, PARTITION_FILE, in_partition, refuse_external};
 use crate::config::TableConfig;
 use crate::storage::Storage;
 use crate::timeline::{Instant, Snapshot, Timeline};
@@ -41,8 +41,11 @@ impl Listing {
         for instant in timeline.commits().filter(|i| !i.is_archived() && snapshot.is_committed(&i.requested)) {
             let Some(metadata) = timeline.commit_metadata_if_there(storage, instant)? else { continue };
             for (partition, stats) in metadata.partition_to_write_stats.unwrap_or_default() {
-                let names = stats.iter().filter_map(|stat| stat.path.as_deref()).map(last_of);
-                absent.0.extend(names.filter(|name| holds_rows(name)).map(|name| (partition.clone(), name.to_owned())));
+                let names = || stats.iter().filter_map(|stat| stat.path.as_deref()).map(last_of);
+                names().try_for_each(|name| refuse_external(name, &partition))?;
+                absent
+                    .0
+                    .extend(names().filter(|name| holds_rows(name)).map(|name| (partition.clone(), name.to_owned())));
             }
         }
         for (partition, files) in &self.files {

@@ -91,17 +91,23 @@ fn write_once(
     }
     let begin = if exclusive { Action::begin_exclusive } else { Action::begin };
     let mut action = begin(table, schema, request.clone())?;
-    if let Some(done) = action.done_before()? {
-        action.abort()?;
-        return Ok(done);
-    }
-    match run(table, &mut action, rows) {
-        Ok(statuses) => action.commit(statuses),
+    let attempt = |action: &mut Action| match action.done_before()? {
+        Some(done) => Ok(Attempt::DoneBefore(done)),
+        None => run(table, action, rows).map(Attempt::Ran),
+    };
+    match attempt(&mut action) {
+        Ok(Attempt::DoneBefore(done)) => action.abort().map(|()| done),
+        Ok(Attempt::Ran(statuses)) => action.commit(statuses),
         Err(e) => Err(match action.abort() {
             Ok(()) => e,
             Err(cleanup) => e.with_hint(format!("cleaning up failed too ({cleanup}); the next writer does it")),
         }),
     }
+}
+
+enum Attempt {
+    DoneBefore(CommitResult),
+    Ran(Vec<Status>),
 }
 
 fn run(table: &Table, action: &mut Action, rows: &Kept) -> Result<Vec<Status>> {

@@ -3,13 +3,51 @@
 use hudini_format::action::CommitMetadata;
 
 use super::request::{CommitResult, IDEMPOTENCY_KEY, WriteRequest};
-use crate::Result;
 use crate::options::Operation;
 use crate::table::Table;
-use crate::timeline::{Instant, Timeline};
+use crate::timeline::{Instant, Timeline, again_if_gone};
+use crate::{Error, Result};
 
 pub(super) fn has_key(metadata: &CommitMetadata, key: &str) -> bool {
-    metadata.extra_metadata.as_ref().and_then(|extra| extra.get(IDEMPOTENCY_KEY)).is_some_and(|found| found == key)
+    key_of(metadata) == Some(key)
+}
+
+fn key_of(metadata: &CommitMetadata) -> Option<&str> {
+    metadata.extra_metadata.as_ref()?.get(IDEMPOTENCY_KEY).map(String::as_str)
+}
+
+/// The key of a stream's batch counts on: a stream commits its batches one after the other.
+fn batch_of(key: &str) -> Option<(&str, u64)> {
+    let (stream, batch) = key.strip_prefix("stream ")?.rsplit_once(" batch ")?;
+    Some((stream, batch.parse().ok()?))
+}
+
+/// What a commit under another key says of this one.
+enum Other {
+    Nothing,
+    /// A later batch is there, and this one's commit is before it or was never made.
+    Later,
+    /// All before this one are older, so it is not there.
+    Earlier,
+}
+
+impl Other {
+    fn of(told: &str, key: &str) -> Self {
+        match (batch_of(told), batch_of(key)) {
+            (Some((one, told)), Some((other, asked))) if one == other && told > asked => Self::Later,
+            (Some((one, told)), Some((other, asked))) if one == other && told < asked => Self::Earlier,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Spark hands only the newest batch over again. Who hands over an older one counts anew from another checkpoint, and its
+/// rows are others.
+fn counts_anew(key: &str, newest: &str) -> Error {
+    Error::option(format!(
+        "'{key}' comes behind '{newest}', which was committed: the stream's batches are counted anew"
+    ))
+    .with_hint("a stream that begins from another checkpoint needs another query_id")
 }
 
 /// How far back is looked for a commit.
@@ -28,6 +66,10 @@ pub fn committed(table: &Table, request: &WriteRequest) -> Result<Option<CommitR
 
 /// What the write under that key did, if it was committed; `operation` says what it is called if the commit does not.
 pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -> Result<Option<CommitResult>> {
+    again_if_gone(|| find_now(table, operation, key, back))
+}
+
+fn find_now(table: &Table, operation: Operation, key: &str, back: Back) -> Result<Option<CommitResult>> {
     let (config, storage) = (table.config()?, table.storage.as_ref());
     let mut found = Timeline::load(storage, &config)?;
     if back == Back::ToTheFirst {
@@ -35,9 +77,15 @@ pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -
     }
     for instant in found.commits().rev() {
         let metadata = found.commit_metadata(storage, instant)?;
-        if has_key(&metadata, key) {
-            let told = metadata.operation_type.as_deref().and_then(|word| Operation::parse(word).ok());
-            return Ok(Some(result(told.unwrap_or(operation), instant, &metadata)));
+        let Some(told) = key_of(&metadata) else { continue };
+        if told == key {
+            let operation_then = metadata.operation_type.as_deref().and_then(|word| Operation::parse(word).ok());
+            return Ok(Some(result(operation_then.unwrap_or(operation), instant, &metadata)));
+        }
+        match Other::of(told, key) {
+            Other::Nothing => {}
+            Other::Later => return Err(counts_anew(key, told)),
+            Other::Earlier => return Ok(None),
         }
     }
     Ok(None)

@@ -109,10 +109,7 @@ fn wanted<'a>(table: &'a Schema, named: Option<&'a [&'a str]>) -> impl Iterator<
 }
 
 fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
-    let name = field.name();
-    if !field.is_nullable() && column.null_count() > 0 {
-        return Err(Error::schema(format!("column '{name}' must not be null, and {} rows are", column.null_count())));
-    }
+    fit::check_nulls(column, field)?;
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
     }

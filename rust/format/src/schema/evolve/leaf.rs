@@ -50,6 +50,9 @@ impl Leaf {
             (Utf8, Binary) | (Binary, Utf8) | (FixedSizeBinary(_), Binary) => Self::Bytes,
             (Int32, Date32 | Time32(_)) | (Date32 | Time32(_), Int32) => Self::Relabel,
             (Int64, Timestamp(..) | Time64(_)) | (Timestamp(..) | Time64(_), Int64) => Self::Relabel,
+            // Releases before 1.1 wrote milliseconds and said microseconds, so under a table of milliseconds that is what
+            // Apache Hudi takes them for.
+            (Timestamp(TimeUnit::Microsecond, Some(_)), Timestamp(TimeUnit::Millisecond, Some(_))) => Self::Relabel,
             (Timestamp(from, _), Timestamp(to, _)) => Self::timestamps(*from, *to),
             (Decimal128(p, s), Decimal128(to_p, to_s)) => {
                 let whole = |precision: u8, scale: i8| i16::from(precision) - i16::from(scale);
@@ -79,7 +82,10 @@ impl Leaf {
                 true
             }
             Self::Bytes => !matches!(from, DataType::FixedSizeBinary(_)),
-            Self::Relabel => *from == DataType::Int64 && matches!(to, DataType::Timestamp(..)),
+            Self::Relabel => match (from, to) {
+                (DataType::Timestamp(from, _), DataType::Timestamp(to, _)) => from != to,
+                _ => *from == DataType::Int64 && matches!(to, DataType::Timestamp(..)),
+            },
             Self::Coarser(_) => same_zone(from, to),
             Self::DateText | Self::Finer(_) | Self::ToDecimal | Self::TextToDate => false,
         }

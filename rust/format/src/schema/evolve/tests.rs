@@ -58,6 +58,7 @@ fn texts(values: &[&str]) -> ArrayRef {
 #[case(array(TimestampMillisecondArray::from(vec![1_580_000_000_123, -1])), array(TimestampMicrosecondArray::from(vec![1_580_000_000_123_000, -1000])))]
 #[case(array(TimestampMicrosecondArray::from(vec![1_580_000_000_123, -1])), array(TimestampMillisecondArray::from(vec![1_580_000_000, -1])))]
 #[case(array(Int64Array::from(vec![5])), array(TimestampMillisecondArray::from(vec![5]).with_timezone("UTC")))]
+#[case::said_wrongly(array(TimestampMicrosecondArray::from(vec![5_001]).with_timezone("UTC")), array(TimestampMillisecondArray::from(vec![5_001]).with_timezone("UTC")))]
 fn values_as_apache_hudi_has_them(#[case] column: ArrayRef, #[case] wanted: ArrayRef) {
     assert_eq!(to(&column, wanted.data_type()).unwrap().as_ref(), wanted.as_ref());
     let null = new_null_array(column.data_type(), 2);

@@ -17,6 +17,7 @@ use super::publish::{Done, publish};
 use super::{begin, recover};
 use crate::concurrency::{self, Heart};
 use crate::config::TableConfig;
+use crate::metadata::keep;
 use crate::options::{self, CleanPolicy, Options};
 use crate::storage::LockGuard;
 use crate::table::Table;
@@ -125,6 +126,8 @@ impl Cleaner<'_> {
         let storage = self.table.storage.as_ref();
         let config = self.table.config()?;
         config.check_writable()?;
+        // What the metadata table cannot be told of must not be deleted.
+        keep::check(self.table.site(self.options), &config)?;
         let found = Timeline::load(storage, &config)?;
         let mut result = CleanResult::default();
         for pending in pending(&found) {

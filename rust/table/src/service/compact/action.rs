@@ -13,6 +13,7 @@ use crate::concurrency::{self, Heart};
 use crate::config::TableConfig;
 use crate::merge::{Memory, MergeRule};
 use crate::metadata::keep::{self, Told};
+use crate::metadata::ranges::Ranges;
 use crate::options::{self, Options};
 use crate::scan::PartitionFilter;
 use crate::service::{
@@ -270,7 +271,9 @@ impl Work<'_> {
         rule.check_defaults(self.snapshot.schema.as_deref())?;
         let memory = Memory::of(options)?;
         let write_options = WriteOptions::of(options)?;
-        let indexed = keep::indexed_columns(self.table.site(options), config, &arrow_schema(self.schema)?)?;
+        let columns = arrow_schema(self.schema)?;
+        let indexed = keep::indexed_columns(self.table.site(options), config, &columns)?;
+        Ranges::new(&columns, &indexed)?;
         let inflight = format!("{}/{}", config.timeline_dir(), InstantFile::inflight(time, Action::Compaction));
         // Of the state a task asks which commits count, and nothing else that would grow with the table.
         let mut snapshot = self.snapshot.before(time);

@@ -52,7 +52,8 @@ impl Action {
         if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
             let _ = self.heart.stop();
         }
-        result.warnings = service::after_commit(&self.table, &self.request.options, &found);
+        result.warnings = self.request.options.clone().with(&self.table.options).warnings().to_vec();
+        result.warnings.extend(service::after_commit(&self.table, &self.request.options, &found));
         Ok(result)
     }
 
@@ -131,6 +132,7 @@ impl Action {
         self.check_key_is_new(&found)?;
         self.check_new_keys(stats, &config, &found)?;
         check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
+        self.check_columns_show(&found)?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let metadata = self.metadata(stats)?;
         let done = service::Done::Wrote(&metadata, told);
@@ -146,6 +148,20 @@ impl Action {
         Err(Error::new(ErrorKind::CommitConflict, "this write was taken for dead and rolled back")
             .at_instant(&self.time)
             .with_hint("the process was paused for longer than its heartbeat allows; write again"))
+    }
+
+    /// The columns of the newest request are the table's. A write that was requested later and is there already would hide
+    /// those that this one adds, from all readers, and from all writers who write its rows anew.
+    fn check_columns_show(&self, found: &Timeline) -> Result<()> {
+        match found.commits().next_back().filter(|newest| self.widens && newest.requested > self.time) {
+            None => Ok(()),
+            Some(_) => Err(Error::new(
+                ErrorKind::CommitConflict,
+                "this write adds columns, and one that began later was committed first",
+            )
+            .at_instant(&self.time)
+            .with_hint("write again")),
+        }
     }
 
     /// Another attempt at the same write may have been faster.

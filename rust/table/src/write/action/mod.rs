@@ -26,6 +26,7 @@ use crate::log_file::LogOptions;
 use crate::merge::MergeRule;
 use crate::metadata::MetadataTable;
 use crate::metadata::keep;
+use crate::metadata::ranges::Ranges;
 use crate::options::{self, Operation, Options};
 use crate::service;
 use crate::site::Site;
@@ -157,6 +158,7 @@ impl Action {
             _ => None,
         };
         let indexed = keep::indexed_columns(site, &config, &columns)?;
+        Ranges::new(&columns, &indexed)?;
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
         let kind = begin::kind_of(request.operation, &config);
