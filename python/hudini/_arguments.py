@@ -28,6 +28,16 @@ def options_text(options: Mapping[str, Any] | None) -> dict[str, str]:
     return {_key(key): _value(key, value) for key, value in (options or {}).items()}
 
 
+def storage_text(options: Mapping[str, Any] | None) -> dict[str, str]:
+    """Options of a storage. What fsspec has in a dict of its own goes beside the others, `None` is nothing."""
+    flat: dict[str, Any] = {}
+    if isinstance(options, Mapping):
+        for key, value in options.items():
+            flat |= value if key == "client_kwargs" and isinstance(value, Mapping) else {key: value}
+        options = {key: value for key, value in flat.items() if value is not None}
+    return options_text(options)
+
+
 def metadata_text(metadata: Mapping[str, str] | None) -> dict[str, str]:
     if metadata is not None and not isinstance(metadata, Mapping):
         raise TypeError(f"metadata maps strings to strings, and is no {type(metadata).__name__}")

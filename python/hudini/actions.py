@@ -35,8 +35,8 @@ class CommitResult:
     retries: int = 0
     """How often the write was planned anew because another writer came first."""
     warnings: tuple[str, ...] = ()
-    """What went wrong after the commit, which stands all the same: a clean or an archiving that was due. The next write
-    tries again."""
+    """What is to be known of the options, such as those that `hudini.unsupported=warn` let pass; and what went wrong
+    after the commit, which stands all the same: a clean or an archiving that was due. The next write tries again."""
     _explained: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod

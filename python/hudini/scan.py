@@ -47,6 +47,9 @@ class Scan(ArrowRows):
     def _watched(self, listener: Told | None) -> Any:
         return self._core.reader(listener, True)
 
+    def _narrowed(self, columns: list[str] | None, limit: int | None) -> Scan:
+        return Scan(self._core.narrowed(columns, limit), self._path)
+
     def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
         return iter(self.reader())
 

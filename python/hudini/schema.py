@@ -5,10 +5,12 @@ object that has one, a dict of name to type, or a list of (name, type). A type i
 
     boolean  int  long  float  double  string  binary  date
     timestamp          an instant, in microseconds and UTC        timestamp_ntz   the same without a zone
-    timestamp_ms       an instant, in milliseconds                decimal(p,s)    fixed(n)
-    array<t>           map<string,t>           struct<a:t, b:t>   and ` not null` behind any of them
+    decimal(p,s)       array<t>                map<string,t>      struct<a:t, b:t>
+    and ` not null` behind any of them
 
-`int` is 32 bits wide, `long` 64; the names of Arrow (`int32`, `int64`, `float64`, `utf8`, `bool`, …) do as well.
+`int` is 32 bits wide, `long` 64; the names of Arrow (`int32`, `int64`, `float64`, `utf8`, `bool`, …) do as well. A new
+table holds microseconds and binary of any length: `timestamp_ms`, `timestamp_ntz_ms` and `fixed(n)` are read too, and
+become `timestamp`, `timestamp_ntz` and `binary` in it.
 """
 
 from __future__ import annotations

@@ -33,6 +33,10 @@ class ArrowRows(ABC):
         """The rows as an Arrow stream whose errors the reader puts right with `restored()`."""
         return self
 
+    def _narrowed(self, columns: list[str] | None, limit: int | None) -> ArrowRows:
+        """At least these columns of at least so many of the first rows."""
+        return self
+
     def _reader(self, listener: Told | None) -> pyarrow.RecordBatchReader:
         readers = need("pyarrow", "reading as Arrow batches").RecordBatchReader
         with restored():
@@ -82,16 +86,18 @@ def _with_our_errors(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _lazy_frame(polars: Any, rows: ArrowRows) -> Any:
-    """A LazyFrame that streams: polars asks for columns, a filter and a number of rows, batch by batch."""
+    """A LazyFrame that streams: what polars asks for is read, columns and rows; its filter runs batch by batch."""
     sources = need("polars.io.plugins", "to_polars(lazy=True)")
     schema = polars.DataFrame(rows.reader().schema.empty_table()).schema
 
     def read(columns: list[str] | None, predicate: Any, n_rows: int | None, batch_size: int | None) -> Any:
         left = n_rows
-        for batch in rows.reader():
+        # A frame without columns would have no rows either.
+        wanted = schema.names()[:1] if columns == [] else columns
+        for batch in rows._narrowed(wanted, n_rows).reader():
             frame = polars.DataFrame(batch)
-            if columns is not None:
-                frame = frame.select(columns)
+            if wanted is not None:
+                frame = frame.select(wanted)
             if left is not None:
                 frame = frame.head(left)
                 left -= len(frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,9 +18,11 @@ from hudini._arguments import (
     options_text,
     path_text,
     refuse,
+    storage_text,
     whole_number,
 )
 from hudini._filters import filter_text
+from hudini._wishes import check_same
 from hudini.actions import CommitResult
 from hudini.data import Input, as_input, as_keys
 from hudini.errors import InvalidOption, TableExists
@@ -59,13 +62,14 @@ def open(
 ) -> Table:
     """Opens the table at `path`, a folder or an object-store URL.
 
-    `storage_options` go to the storage (credentials, endpoint, region), by the names that delta-rs has for them; what
-    they leave open is taken from the environment. Tables in object stores are read and not written to. `options` are
+    `storage_options` go to the storage (credentials, endpoint, region, profile), by the names that delta-rs or fsspec
+    have for them; what they leave open is taken from the environment and, on S3, from the profile of the AWS tools.
+    Tables in object stores are read and not written to. `options` are
     Apache Hudi's `hoodie.*` keys. Raises `TableNotFound` where there is none.
 
     >>> table = hudini.open("s3://lake/trips")
     """
-    storage = options_text(storage_options)
+    storage = storage_text(storage_options)
     core = _core.Table.open(path_text(path), storage, options_text(options), whole_number(threads, "threads", least=1))
     return Table(core, storage)
 
@@ -106,7 +110,7 @@ def create(
     >>> schema = {"id": "string not null", "ts": "long", "city": "string"}
     >>> table = hudini.create("trips", schema, record_key="id", ordering="ts")
     """
-    storage = options_text(storage_options)
+    storage = storage_text(storage_options)
     core = _core.Table.create(
         path_text(path),
         as_schema(schema),
@@ -128,7 +132,7 @@ def create(
 
 def is_table(path: Path, *, storage_options: Options | None = None) -> bool:
     """Whether there is a Hudi table at `path`."""
-    return _core.is_table(path_text(path), options_text(storage_options))
+    return _core.is_table(path_text(path), storage_text(storage_options))
 
 
 def write(
@@ -136,30 +140,75 @@ def write(
     data: Any,
     record_key: Names = None,
     mode: Literal["upsert", "append", "overwrite", "error"] = "upsert",
-    **create_arguments: Any,
+    *,
+    ordering: Names = None,
+    partition_by: Names = (),
+    table_type: Literal["cow", "mor"] | None = None,
+    name: str | None = None,
+    merge_mode: str | None = None,
+    key_generator: str | None = None,
+    table_version: int | None = None,
+    schema_mode: Literal["evolve", "strict"] = "evolve",
+    metadata: Mapping[str, str] | None = None,
+    idempotency_key: str | None = None,
+    options: Options | None = None,
+    storage_options: Options | None = None,
+    threads: int | None = None,
 ) -> CommitResult:
     """Writes `data` to the table at `path`, which is created from the data's schema if there is none.
 
     `mode` is `"upsert"` (rows replace those of the same key), `"append"` (rows are added as they are), `"overwrite"`
-    (rows replace all that are there) or `"error"` (there must be no table yet). `create_arguments` are those of
-    `hudini.create`.
+    (rows replace all that are there) or `"error"` (there must be no table yet). `schema_mode`, `metadata` and
+    `idempotency_key` are those of `Table.upsert`, the other arguments those of `hudini.create`. A table that is there
+    already must be what they say; what is left out, it may be as it is.
 
     >>> hudini.write("trips", [{"id": "a", "ts": 1}], record_key="id", ordering="ts")
     """
     if mode not in ("upsert", "append", "overwrite", "error"):
         raise ValueError(f'mode is "upsert", "append", "overwrite" or "error", not {mode!r}')
-    opening = {key: create_arguments.get(key) for key in ("storage_options", "options", "threads")}
-    source = as_input(data) if not is_table(path, storage_options=opening["storage_options"]) else None
-    if source is not None:
-        table = create(path, source.opened(), record_key, **create_arguments)
+    operation = {"append": "insert", "overwrite": "insert_overwrite_table"}.get(mode, "upsert")
+    told, keys = options_text(options), name_list(record_key, "record_key")
+    if not is_table(path, storage_options=storage_options):
+        data = as_input(data)
+        schema = data.opened()
+        # No table is made for a write that would be refused.
+        _core.check_write(None, operation, schema, told, metadata_text(metadata), schema_mode)
+        data.check_keys(keys)
+        table = create(
+            path,
+            schema,
+            record_key,
+            ordering,
+            partition_by,
+            table_type,
+            name=name,
+            merge_mode=merge_mode,
+            key_generator=key_generator,
+            table_version=table_version,
+            options=told,
+            storage_options=storage_options,
+            # Somebody else may have made it just now.
+            exist_ok=mode != "error",
+            threads=threads,
+        )
     elif mode == "error":
         raise TableExists("there is a table already", path=path_text(path), hint='mode="upsert" writes into it')
     else:
-        table = open(path, **opening)
-    if mode == "overwrite":
-        return table.overwrite_table(data if source is None else source)
-    rows_stay_apart = mode == "append" or not table.record_key
-    return (table.insert if rows_stay_apart else table.upsert)(data if source is None else source)
+        table = open(path, storage_options=storage_options, options=told, threads=threads)
+    wishes = {
+        "record_key": record_key,
+        "ordering": ordering,
+        "partition_by": partition_by,
+        "table_type": table_type,
+        "name": name,
+        "merge_mode": merge_mode,
+        "key_generator": key_generator,
+        "table_version": table_version,
+    }
+    check_same(table, wishes)
+    if operation == "upsert" and not table.record_key:
+        operation = "insert"
+    return table._write(operation, data, told, metadata, idempotency_key, schema_mode)
 
 
 class Table:
@@ -281,7 +330,7 @@ class Table:
         rows, at_a_time = whole_number(limit, "limit"), whole_number(batch_size, "batch_size")
         _check_meta(names, meta)
         core = self._core.scan(names, where, when, None, None, mode, meta, rows, at_a_time, most)
-        return Scan(core, self.path)
+        return _planned(core, self.path)
 
     def incremental(
         self,
@@ -315,7 +364,7 @@ class Table:
         where, window, rows = filter_text(filter), _window(start, end), whole_number(limit, "limit")
         _check_meta(names, meta)
         core = self._core.scan(names, where, None, window, None, None, meta, rows, None, None)
-        return Scan(core, self.path)
+        return _planned(core, self.path)
 
     def changes(self, start: Any = None, end: Any = None, images: Literal["struct", "json"] = "struct") -> Scan:
         """What happened to rows after `start` and up to `end`: each insert, update and delete, with the row before and
@@ -335,7 +384,7 @@ class Table:
         >>> table.changes(start=last).to_arrow()
         """
         core = self._core.scan(None, None, None, _window(start, end), images, None, True, None, None, None)
-        return Scan(core, self.path)
+        return _planned(core, self.path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.read().__arrow_c_stream__(requested_schema)
@@ -517,6 +566,12 @@ def _check_meta(columns: list[str] | None, meta: bool) -> None:
             f"columns names {', '.join(asked)}, and meta=False leaves out Hudi's own columns",
             hint="leave out meta=False: with columns, only those come that it names",
         )
+
+
+def _planned(core: _core.Scan, path: str) -> Scan:
+    for text in core.warnings():
+        warnings.warn(text, stacklevel=3)
+    return Scan(core, path)
 
 
 def _window(start: Any, end: Any) -> tuple[str | None, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import inspect
 import io
 import json
 import os
@@ -33,7 +34,7 @@ VERBS = [
     "demo",
 ]
 VERBS += ["log", "hfile", "instant", "partitions", "slices", "files", "indexes", "metadata", "verify", "diff"]
-VERBS += ["clean", "archive", "rollback"]
+VERBS += ["compact", "clean", "archive", "rollback"]
 
 
 def run(*arguments: str, code: int = 0) -> tuple[str, str]:
@@ -219,6 +220,7 @@ def test_help_and_version() -> None:
     assert all(verb in out for verb in VERBS)
     for verb in VERBS:
         assert "--help" in run(verb, "--help")[0]
+    assert "3 damage found" in out
     assert run("--version")[0] == f"hudini {hudini.__version__}\n"
 
 
@@ -369,9 +371,47 @@ def test_reading_verbs_take_options_of_apache_hudi(path: str, verb: str) -> None
     run(verb, path, *rest, "-o", "nothing", code=2)
 
 
+def test_every_verb_that_opens_a_table_takes_options() -> None:
+    from hudini.cli.app import VERBS as KINDS
+
+    takes = {verb.__name__: set(inspect.signature(verb).parameters) for verbs in KINDS.values() for verb in verbs}
+    assert set(takes) == set(VERBS)
+    assert [name for name, taken in takes.items() if "storage" not in taken] == ["demo"]
+    # Properties are shown of what cannot be opened too.
+    assert [name for name, taken in takes.items() if "table" in taken and "option" not in taken] == ["properties"]
+
+
 def test_an_option_counts(path: str) -> None:
     first = str(hudini.open(path).history()[-1]["instant"])
     assert run("count", path, "--option", f"as.of.instant={first}")[0] == "2\n"
+
+
+@pytest.mark.parametrize("verb", ["slices", "files"])
+def test_files_are_listed_as_of_the_instant_that_an_option_says(path: str, verb: str) -> None:
+    newest, first = (str(row["instant"]) for row in hudini.open(path).history())
+    now, then = run(verb, path, "--json")[0], run(verb, path, "--json", "--as-of", first)[0]
+    assert now != then
+    for name in ("as.of.instant", "AS_OF"):
+        assert run(verb, path, "--json", "-o", f"{name}={first}")[0] == then
+    assert run(verb, path, "--json", "-o", f"as.of.instant={first}", "--as-of", newest)[0] == now
+
+
+def test_meta_columns_are_shown_where_they_are_named(path: str) -> None:
+    names = "id,_hoodie_commit_time"
+    instants = {str(row["instant"]) for row in hudini.open(path).history()}
+    for verb in ("read", "head", "incremental"):
+        for more in ([], ["--no-meta"], ["--meta"]):
+            rows = list(csv.DictReader(io.StringIO(run(verb, path, "--csv", "-c", names, *more)[0])))
+            assert list(rows[0]) == names.split(",")
+            assert {row["_hoodie_commit_time"] for row in rows} == instants
+
+
+def test_people_are_told_how_to_see_the_rows_that_are_left_out(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "long not null"}, record_key="id")
+    table.insert([{"id": n} for n in range(1001)])
+    arguments = ["read", table.path, "--limit", "1001"]
+    assert run(*arguments)[1] == "the first 1000 rows; --json, --csv and --arrow give all\n"
+    assert len(json.loads(run(*arguments, "--json")[0])) == 1001
 
 
 def test_incremental_without_meta_and_a_few_rows(path: str) -> None:
@@ -386,12 +426,33 @@ def test_images_of_changes_as_json(path: str) -> None:
     run("changes", path, "--images", "xml", code=2)
 
 
-def test_head_of_what_is_compacted(tmp_path: Path) -> None:
+@pytest.fixture
+def logged(tmp_path: Path) -> str:
+    """The path of a table with a row whose newest version is not yet compacted."""
     table = hudini.create(tmp_path / "t", {"id": "string not null", "v": "long"}, record_key="id", table_type="mor")
     table.insert([{"id": "a", "v": 1}])
     table.upsert([{"id": "a", "v": 2}])
+    return table.path
+
+
+def test_head_of_what_is_compacted(logged: str) -> None:
     for mode, value in (("snapshot", 2), ("read_optimized", 1)):
-        assert json.loads(run("head", table.path, "--mode", mode, "--json")[0]) == [{"id": "a", "v": value}]
+        assert json.loads(run("head", logged, "--mode", mode, "--json")[0]) == [{"id": "a", "v": value}]
+
+
+QUERY_TYPE = ["-o", "hoodie.datasource.query.type=read_optimized"]
+
+
+@pytest.mark.parametrize("verb", [["read"], ["head"], ["sql", "from t"]])
+def test_an_option_says_that_logs_are_left_out(logged: str, verb: list[str]) -> None:
+    name, *rest = verb
+    assert json.loads(run(name, logged, *rest, "--json")[0]) == [{"id": "a", "v": 2}]
+    assert json.loads(run(name, logged, *rest, *QUERY_TYPE, "--json")[0]) == [{"id": "a", "v": 1}]
+
+
+def test_a_mode_counts_more_than_an_option(logged: str) -> None:
+    assert run("count", logged, "--where", "v = 2", *QUERY_TYPE)[0] == "0\n"
+    assert run("count", logged, "--where", "v = 2", *QUERY_TYPE, "--mode", "snapshot")[0] == "1\n"
 
 
 @pytest.mark.parametrize(
@@ -407,3 +468,18 @@ def test_sql_of_several_statements_ends_in_a_question(path: str) -> None:
     query = "create table x as from t; select count(*) n from x"
     assert json.loads(run("sql", path, query, "--json")[0]) == [{"n": 3}]
     assert json.loads(run("sql", path, "describe t", "--json")[0])[0]["column_name"] == "id"
+
+
+def test_warnings_are_lines_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hudini.cli import main
+
+    table = hudini.create(tmp_path / "t", {"id": "string"}, record_key="id")
+    table.upsert([{"id": "a"}])
+    options = {"hoodie.datasource.hive_sync.enable": "true", "hudini.unsupported": "warn"}
+    with pytest.warns(UserWarning, match="hive_sync"):
+        hudini.open(tmp_path / "t", options=options).read()
+    told = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+    assert main(["count", str(tmp_path / "t"), *told]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "1\n" and "warning: " in printed.err and "hive_sync" in printed.err
+    assert "UserWarning" not in printed.err

@@ -115,6 +115,36 @@ def test_names_of_fsspec(bucket: Any, endpoint: str, local: hudini.Table) -> Non
     assert pa.table(table).num_rows == 30
 
 
+def test_a_dict_for_the_client_as_fsspec_has_it(bucket: Any, endpoint: str, local: hudini.Table) -> None:
+    path = upload(bucket, local, "clients")
+    client = {"endpoint_url": endpoint, "region_name": "us-east-1"}
+    options = {"key": "who", "secret": "what", "token": None, "use_ssl": False, "client_kwargs": client}
+    assert pa.table(hudini.open(path, storage_options=options)).num_rows == 30
+    with pytest.raises(hudini.InvalidOption, match="favourite"):
+        hudini.open(path, storage_options={"client_kwargs": {"favourite": "blue"}})
+
+
+@pytest.fixture
+def profiles(tmp_path: Path, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = "aws_access_key_id = who\naws_secret_access_key = what\n"
+    config = f"[profile lake]\nregion = us-east-1\nendpoint_url = {endpoint}\n[profile sso]\nsso_session = work\n"
+    for variable, text in {"AWS_SHARED_CREDENTIALS_FILE": f"[lake]\n{keys}", "AWS_CONFIG_FILE": config}.items():
+        (tmp_path / variable).write_text(text)
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+
+
+@pytest.mark.usefixtures("profiles")
+def test_profiles_of_the_aws_tools(bucket: Any, local: hudini.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = upload(bucket, local, "profiles")
+    assert pa.table(hudini.open(path, storage_options={"profile": "lake"})).num_rows == 30
+    with pytest.raises(hudini.InvalidOption, match="no AWS profile 'elsewhere'"):
+        hudini.open(path, storage_options={"profile": "elsewhere"})
+    with pytest.raises(hudini.UnsupportedFeature, match="sso_session"):
+        hudini.open(path, storage_options={"profile": "sso"})
+    monkeypatch.setenv("AWS_PROFILE", "lake")
+    assert pa.table(hudini.open(path)).num_rows == 30
+
+
 def test_what_is_not_there(bucket: Any, options: dict[str, str], endpoint: str) -> None:
     assert not hudini.is_table("s3://lake/nothing", storage_options=options)
     with pytest.raises(hudini.TableNotFound):

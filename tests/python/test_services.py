@@ -157,3 +157,30 @@ def test_verbs_ask_before_they_delete(tmp_path: Path) -> None:
     (path / ".hoodie/timeline/20260101000000000.commit.requested").touch()
     assert "would be rolled back" in run("rollback", str(path), "20260101000000000", "--dry-run")[1]
     assert "rolled back" in run("rollback", str(path), "20260101000000000", "--yes")[1]
+
+
+def test_verbs_take_options_of_apache_hudi(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    made(path, BY_HAND, 8)
+    doomed = run("clean", str(path), "--retain", "2", "--dry-run")[0]
+    assert doomed
+    assert run("clean", str(path), "-o", "hoodie.clean.commits.retained=2", "--dry-run")[0] == doomed
+    keep = ["-o", "hoodie.keep.min.commits=4", "--option", "hoodie.keep.max.commits=6"]
+    assert "4 instants would be archived" in run("archive", str(path), *keep, "--dry-run")[1]
+    assert "4 instants archived" in run("archive", str(path), *keep, "--yes")[1]
+
+
+@pytest.mark.parametrize("verb", [["clean"], ["archive"], ["rollback", "20260101000000000"]])
+def test_verbs_ask_for_the_lock_file_of_apache_hudi(tmp_path: Path, verb: list[str]) -> None:
+    path = tmp_path / "t"
+    made(path, BY_HAND, 2)
+    (path / ".hoodie/timeline/20260101000000000.commit.requested").touch()
+    provider = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    options = ["-o", f"hoodie.write.lock.provider={provider}", "-o", "hoodie.write.lock.wait_time_ms=1"]
+    name, *rest = verb
+    lock = path / ".hoodie/lock"
+    lock.touch()
+    assert "lock file that Apache Hudi asks for" in run(name, str(path), *rest, *options, "--yes", code=1)[1]
+    lock.unlink()
+    run(name, str(path), *rest, *options, "--yes")
+    assert not lock.exists()

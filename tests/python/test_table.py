@@ -210,6 +210,28 @@ def test_out_to_polars(table: hudini.Table) -> None:
     assert lazy.filter(polars.col("ts") > 1).select("id", "fare").collect().to_dicts() == [{"id": "b", "fare": 1.5}]
     assert len(lazy.head(1).collect()) == 1
     assert len(lazy.collect()) == 2
+    assert lazy.select(polars.len()).collect().item() == 2
+    assert lazy.select(polars.col("ts").sum()).collect().item() == 3
+    assert sorted(lazy.select("id").collect()["id"]) == ["a", "b"]
+
+
+def test_polars_reads_what_it_asks_for(table: hudini.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    polars = pytest.importorskip("polars")
+    table.upsert([trip("a", 1), trip("b", 2)])
+    asked: list[tuple[list[str] | None, int | None]] = []
+    narrowed = hudini.Scan._narrowed
+
+    def listened(scan: hudini.Scan, columns: list[str] | None, limit: int | None) -> hudini.Scan:
+        asked.append((columns, limit))
+        found = narrowed(scan, columns, limit)
+        assert columns is None or found.schema.names == columns
+        return found
+
+    monkeypatch.setattr(hudini.Scan, "_narrowed", listened)
+    lazy = table.read(limit=2).to_polars(lazy=True)
+    lazy.filter(polars.col("ts") > 1).select("fare").collect()
+    lazy.head(1).collect()
+    assert [sorted(asked[0][0] or []), asked[1][1]] == [["fare", "ts"], 1]
 
 
 def test_out_to_duckdb(table: hudini.Table) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(args=given or ["--help"], prog_name="hudini")
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            app(args=given or ["--help"], prog_name="hudini")
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else int(done.code is not None)
         # Nothing asked for is help given, but not what a script can have meant.
@@ -28,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (HudiniError, OSError, ModuleNotFoundError) as error:
         return _fail(str(error))
     return 0
+
+
+def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Where in the code a warning was given tells nobody here anything."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _fail(message: str) -> int:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from hudini.cli.opening import Option, Storage, Where, hudi_options, opened
+from hudini.cli.opening import Option, Storage, Where, opened
 from hudini.cli.output import Form, Json, note, show_record
 
 
 def compact(
     table: Where,
     schedule: Annotated[bool, typer.Option("--schedule/--no-schedule", help="Plan all slices with logs.")] = True,
-    execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Do what is planned.")] = True,
+    execute: Annotated[bool, typer.Option("--execute/--no-execute", help="Do what is planned, by whomever.")] = True,
     where: Annotated[
         str | None, typer.Option("--where", "-w", help="Plan only partitions for which this holds.")
     ] = None,
@@ -21,8 +21,8 @@ def compact(
     storage: Storage = None,
     json: Json = False,
 ) -> None:
-    """Folds the logs of a merge-on-read table into new base files."""
-    result = opened(table, storage).services.compact(schedule, execute, where, hudi_options(option))
+    """Folds the logs of a merge-on-read table into new base files. No row changes."""
+    result = opened(table, storage, option).services.compact(schedule, execute, where)
     if json:
         show_record(result.to_dict(), Form(True, False, None))
     else:

@@ -95,7 +95,7 @@ def partitions(
     csv: Csv = False,
     arrow: Arrow = None,
 ) -> None:
-    """The partitions, with the number and size of their newest files."""
+    """The partitions, with the number and size of the files of their newest slices."""
     form = Form(json, csv, arrow)
     _show(opened(table, storage, option).inspect.partitions(), form)
 
@@ -112,7 +112,7 @@ def slices(
 ) -> None:
     """The newest slice of each file group: a base file and the logs on top of it."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage, option).inspect.slices(as_of=as_of, partition=partition), form)
+    _show(opened(table, storage, option).inspect.slices(as_of, partition), form)
 
 
 def files(
@@ -124,9 +124,9 @@ def files(
     csv: Csv = False,
     arrow: Arrow = None,
 ) -> None:
-    """The files that a read of the table reads."""
+    """The files of the newest slices: what a snapshot is read from."""
     form = Form(json, csv, arrow)
-    _show(opened(table, storage, option).inspect.files(as_of=as_of), form)
+    _show(opened(table, storage, option).inspect.files(as_of), form)
 
 
 def indexes(
@@ -145,7 +145,7 @@ def indexes(
 def metadata(
     table: Where,
     partition: Annotated[
-        str, typer.Argument(help="A partition of the metadata table; all of them: the word all.")
+        str, typer.Argument(metavar="PARTITION", help="One of those that hudini indexes lists, or all.")
     ] = "files",
     option: Option = None,
     storage: Storage = None,

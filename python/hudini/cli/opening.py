@@ -12,14 +12,28 @@ Where = Annotated[str, typer.Argument(metavar="TABLE", help="The table: a folder
 Storage = Annotated[
     list[str] | None,
     typer.Option(
-        "--storage", metavar="KEY=VALUE", help="An option of the storage, such as region=eu-west-1; repeat it."
+        "--storage",
+        metavar="KEY=VALUE",
+        help="An option of the storage (Python's storage_options), such as region=eu-west-1; may be repeated. What is "
+        "not given, such as secrets, is taken from the environment.",
     ),
 ]
 Option = Annotated[
     list[str] | None,
-    typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of Apache Hudi; repeat it."),
+    typer.Option(
+        "--option",
+        "-o",
+        metavar="KEY=VALUE",
+        help="An option of Apache Hudi, such as hoodie.metadata.enable=false; may be repeated.",
+    ),
 ]
-AsOf = Annotated[str | None, typer.Option("--as-of", help="The state of then: an instant or an ISO time.")]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        help="The state of then: an instant or an ISO time. Not given: as the option as.of.instant says, or else now.",
+    ),
+]
 
 
 def opened(where: str, storage: list[str] | None, option: list[str] | None = None) -> hudini.Table:

@@ -137,11 +137,7 @@ def _show_table(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> None:
             break
         shown.append(row)
     _write(table_text(shown, columns))
-    note(
-        f"the first {SHOWN} rows; --limit, --csv, --json and --arrow give others"
-        if more
-        else counted(len(shown), "row")
-    )
+    note(f"the first {SHOWN} rows; --json, --csv and --arrow give all" if more else counted(len(shown), "row"))
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

@@ -30,17 +30,33 @@ class Mode(str, Enum):
     read_optimized = "read_optimized"
 
 
-Columns = Annotated[str | None, typer.Option("--columns", "-c", help="Only these columns, between commas.")]
+Columns = Annotated[
+    str | None, typer.Option("--columns", "-c", help="Just these columns, between commas, whatever --meta says.")
+]
 Filter = Annotated[
     str | None, typer.Option("--filter", "--where", "-w", help="Only rows for which this holds, as in \"city = 'sf'\".")
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="At most so many rows.")]
-ReadMode = Annotated[Mode, typer.Option("--mode", help="read_optimized leaves out what is not yet compacted.")]
+ReadMode = Annotated[
+    Mode | None,
+    typer.Option(
+        "--mode",
+        help="read_optimized leaves out what is not yet compacted. Not given: as the option "
+        "hoodie.datasource.query.type says, or else nothing is left out.",
+    ),
+]
 Start = Annotated[
-    str | None, typer.Option("--start", help="Only writes that completed later: an instant or an ISO time.")
+    str | None,
+    typer.Option(
+        "--start",
+        help="Only writes that completed later: an ISO time, or an instant as hudini timeline has it under completed.",
+    ),
 ]
 End = Annotated[str | None, typer.Option("--end", help="Only writes that completed by then.")]
-Meta = Annotated[bool, typer.Option("--meta/--no-meta", help="With Hudi's own five columns, or without.")]
+Meta = Annotated[
+    bool,
+    typer.Option("--meta/--no-meta", help="With Hudi's own five columns or not."),
+]
 
 
 def read(
@@ -48,7 +64,7 @@ def read(
     columns: Columns = None,
     filter: Filter = None,
     as_of: AsOf = None,
-    mode: ReadMode = Mode.snapshot,
+    mode: ReadMode = None,
     meta: Meta = False,
     limit: Limit = None,
     option: Option = None,
@@ -68,7 +84,7 @@ def head(
     columns: Columns = None,
     filter: Filter = None,
     as_of: AsOf = None,
-    mode: ReadMode = Mode.snapshot,
+    mode: ReadMode = None,
     meta: Meta = False,
     option: Option = None,
     storage: Storage = None,
@@ -85,7 +101,7 @@ def count(
     table: Where,
     filter: Filter = None,
     as_of: AsOf = None,
-    mode: ReadMode = Mode.snapshot,
+    mode: ReadMode = None,
     option: Option = None,
     storage: Storage = None,
     json: Json = False,
@@ -117,15 +133,17 @@ def incremental(
 ) -> None:
     """The rows that were written in a range of time, as they stood at its end."""
     form = Form(json, csv, arrow)
-    handle, names = opened(table, storage, option), _names(columns)
-    _show(handle.incremental(start, end, columns=names, filter=filter, meta=meta, limit=limit), form)
+    handle, chosen = opened(table, storage, option), _chosen(columns, meta)
+    _show(handle.incremental(start, end, filter=filter, limit=limit, **chosen), form)
 
 
 def changes(
     table: Where,
     start: Start = None,
     end: End = None,
-    images: Annotated[Images, typer.Option("--images", help="json tells rows as Apache Hudi does.")] = Images.struct,
+    images: Annotated[
+        Images, typer.Option("--images", help="Rows before and after as structs, or as JSON as Apache Hudi has it.")
+    ] = Images.struct,
     option: Option = None,
     storage: Storage = None,
     json: Json = False,
@@ -158,7 +176,9 @@ def diff(
 
 def sql(
     table: Where,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="In it the table is called t.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help='As in "select count(*) from t": the table is called t.')
+    ],
     as_of: AsOf = None,
     meta: Meta = False,
     option: Option = None,
@@ -171,7 +191,7 @@ def sql(
     form = Form(json, csv, arrow)
     duckdb = need("duckdb", "hudini sql")
     _check_query(duckdb, query)
-    scan = _scan(opened(table, storage, option), None, None, as_of, Mode.snapshot, meta, None)
+    scan = _scan(opened(table, storage, option), None, None, as_of, None, meta, None)
     with duckdb.connect() as connection:
         connection.register("t", scan.to_arrow(progress=True))
         try:
@@ -210,8 +230,11 @@ class _Answer(ArrowRows):
         return self.table.__arrow_c_stream__(requested_schema)
 
 
-def _names(columns: str | None) -> list[str] | None:
-    return None if columns is None else [name.strip() for name in columns.split(",")]
+def _chosen(columns: str | None, meta: bool) -> dict[str, Any]:
+    """What `--columns` and `--meta` say. Hudi's own columns are columns like others where they are named."""
+    if columns is None:
+        return {"meta": meta}
+    return {"columns": [name.strip() for name in columns.split(",")], "meta": True}
 
 
 def _scan(
@@ -219,12 +242,12 @@ def _scan(
     columns: str | None,
     filter: str | None,
     as_of: str | None,
-    mode: Mode,
+    mode: Mode | None,
     meta: bool,
     limit: int | None,
 ) -> hudini.Scan:
-    chosen: Any = mode.value
-    return table.read(columns=_names(columns), filter=filter, as_of=as_of, mode=chosen, meta=meta, limit=limit)
+    said: Any = None if mode is None else mode.value
+    return table.read(filter=filter, as_of=as_of, mode=said, limit=limit, **_chosen(columns, meta))
 
 
 def _show(found: ArrowRows, form: Form) -> None:

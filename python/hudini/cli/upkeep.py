@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hudini.cli.opening import Storage, Where, opened
+from hudini.cli.opening import Option, Storage, Where, opened
 from hudini.cli.output import Json, counted, note, write_lines
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
@@ -17,16 +17,24 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def clean(
     table: Where,
     policy: Annotated[
-        str | None, typer.Option("--policy", help="What is kept: commits, hours or versions (of each file group).")
+        str | None,
+        typer.Option(
+            "--policy",
+            help="What is kept: commits, hours or versions (of each file group). Not given: as the option "
+            "hoodie.clean.policy says.",
+        ),
     ] = None,
-    retain: Annotated[int | None, typer.Option("--retain", min=1, help="How many of them.")] = None,
+    retain: Annotated[
+        int | None, typer.Option("--retain", min=1, help="How many of them. Not given: as the option for them says.")
+    ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
 ) -> None:
     """Deletes files that no state to be kept needs any more."""
-    services = opened(table, storage).services
+    services = opened(table, storage, option).services
     chosen: Any = policy
     would = services.clean(dry_run=True, policy=chosen, retain=retain)
     if dry_run:
@@ -41,10 +49,18 @@ def clean(
 
 
 def archive(
-    table: Where, dry_run: DryRun = False, yes: Yes = False, storage: Storage = None, json: Json = False
+    table: Where,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    option: Option = None,
+    storage: Storage = None,
+    json: Json = False,
 ) -> None:
-    """Moves old instants from the active timeline into its history."""
-    services = opened(table, storage).services
+    """Moves old instants from the active timeline into its history.
+
+    With more than hoodie.keep.max.commits commits there, all but the newest hoodie.keep.min.commits may go.
+    """
+    services = opened(table, storage, option).services
     would = services.archive(dry_run=True)
     if dry_run:
         _tell(would.to_dict(), would.instants, json)
@@ -59,14 +75,17 @@ def archive(
 
 def rollback(
     table: Where,
-    instant: Annotated[str, typer.Argument(help="The write, by its instant.")],
+    instant: Annotated[
+        str, typer.Argument(metavar="INSTANT", help="The write, by its requested time: hudini timeline lists them.")
+    ],
     dry_run: DryRun = False,
     yes: Yes = False,
+    option: Option = None,
     storage: Storage = None,
     json: Json = False,
 ) -> None:
     """Takes back a write that did not complete, and whose writer is dead."""
-    services = opened(table, storage).services
+    services = opened(table, storage, option).services
     would = services.rollback(instant, dry_run=True)
     if dry_run:
         _tell(would.to_dict(), would.files, json)
