@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import types as st
 
 from hudini import UnsupportedFeature
-from hudini.spark.batches import arrow_schema, conform, spark_schema
+from hudini.spark.batches import arrow_schema, conform, spark_schema, with_large_texts
 
 SAME = [
     (pa.bool_(), st.BooleanType()),
@@ -69,6 +69,24 @@ def test_a_type_that_spark_lacks_is_cast_to_the_one_it_has(
     got = conform(batch, arrow_schema(declared))
     assert got.schema.equals(arrow_schema(declared))
     assert got.column("c").to_pylist() == [value, None]
+
+
+def test_texts_and_bytes_may_be_large_wherever_they_are() -> None:
+    row = {"a": "x", "b": [b"y", None], "c": [("k", {"d": "z"})], "e": 1}
+    plain = pa.schema(
+        [
+            pa.field("a", pa.string(), nullable=False),
+            ("b", pa.list_(pa.field("element", pa.binary()))),
+            ("c", pa.map_(pa.string(), pa.field("value", pa.struct([("d", pa.string())])))),
+            ("e", pa.int64()),
+        ]
+    )
+    large = with_large_texts(plain)
+    assert spark_schema(large) == spark_schema(plain)
+    assert [str(kind) for kind in large.types[:2]] == ["large_string", "list<element: large_binary>"]
+    batch = conform(pa.RecordBatch.from_pylist([row], schema=plain), large)
+    assert batch.schema.equals(large)
+    assert batch.to_pylist() == [row]
 
 
 @pytest.mark.parametrize(

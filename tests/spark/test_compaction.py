@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ import hudini
 import hudini.spark as hs
 from hudini import _core
 from hudini.spark import frames
+from hudini.spark.compaction import by_default
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64())])
 
@@ -86,11 +89,97 @@ def test_a_failed_attempt_leaves_the_plan(spark, path: str, monkeypatch) -> None
     assert rows_of(path) == before
 
 
+def actions(path: str) -> list[str]:
+    """What the timeline shows, oldest first."""
+    return [row["action"] for row in hudini.open(path).inspect.timeline()]
+
+
 def test_a_write_may_be_followed_by_a_compaction(spark, path: str) -> None:
     frame = spark.createDataFrame(batch(("sf", "la"), 7))
     options = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "4"}
     result = hs.upsert(frame, path, options)
     assert result.warnings == ()
-    actions = [row["action"] for row in hudini.open(path).inspect.timeline()]
-    assert actions == ["deltacommit"] * 4 + ["commit"]
+    assert actions(path) == ["deltacommit"] * 4 + ["commit"]
     assert {row["id"] for row in rows_of(path) if row["ts"] == 7} == set(batch(("sf", "la"), 7)["id"].to_pylist())
+
+
+def by_helper(frame: Any, path: str, options: dict[str, str]) -> None:
+    assert hs.upsert(frame, path, options).warnings == ()
+
+
+def by_format(frame: Any, path: str, options: dict[str, str]) -> None:
+    frame.write.format("hudini").options(**options).mode("append").save(path)
+
+
+def by_stream(frame: Any, path: str, options: dict[str, str]) -> None:
+    hs.stream_upsert(path, options, query_id="q")(frame, 0)
+
+
+EVERY_WAY = pytest.mark.parametrize("write", [by_helper, by_format, by_stream])
+
+
+@EVERY_WAY
+def test_logs_are_compacted_after_every_fifth_write(
+    spark, path: str, write: Callable[[Any, str, dict[str, str]], None]
+) -> None:
+    hudini.open(path).upsert(batch(("sf",), 6))
+    write(spark.createDataFrame(batch(("sf", "la"), 7)), path, {})
+    assert actions(path) == ["deltacommit"] * 5 + ["commit"]
+    assert not any(row["log_files"] for row in hudini.open(path).inspect.slices())
+    assert {row["id"] for row in rows_of(path) if row["ts"] == 7} == set(batch(("sf", "la"), 7)["id"].to_pylist())
+
+
+@pytest.mark.parametrize("write", [by_helper, by_format])
+@pytest.mark.parametrize(
+    ("options", "after"),
+    [
+        pytest.param({"Hoodie.Compact.Inline": "false"}, [], id="not wanted"),
+        pytest.param({"hoodie.datasource.compaction.async.enable": "true"}, [], id="somebody else does it"),
+        pytest.param({"hoodie.datasource.compaction.async.enable": "false"}, ["commit"], id="nobody else does it"),
+        pytest.param({"hoodie.table.services.enabled": "false"}, [], id="no services"),
+        pytest.param({"hoodie.compact.schedule.inline": "true"}, ["compaction"], id="planned only"),
+    ],
+)
+def test_a_job_says_what_becomes_of_logs(
+    spark, path: str, write: Callable[[Any, str, dict[str, str]], None], options: dict[str, str], after: list[str]
+) -> None:
+    frame = spark.createDataFrame(batch(("sf", "la"), 7))
+    write(frame, path, options | {"hoodie.compact.inline.max.delta.commits": "4"})
+    assert actions(path) == ["deltacommit"] * 4 + after
+
+
+def test_copy_on_write_tables_are_left_alone(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", SCHEMA, record_key="id")
+    assert by_default(table._core, {}) == {}
+
+
+def test_partitions_that_go_are_followed_by_tasks(spark, path: str, monkeypatch) -> None:
+    """The driver, which takes them away alone, does not compact alone."""
+    run, seen = frames.run_compaction, []
+
+    def seen_to_run(spark, tasks):
+        seen.extend(tasks)
+        return run(spark, tasks)
+
+    monkeypatch.setattr(frames, "run_compaction", seen_to_run)
+    options = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "3"}
+    assert hs.delete_partitions(spark, path, ["ny"], options).action == "replacecommit"
+    assert actions(path) == ["deltacommit"] * 3 + ["replacecommit", "commit"]
+    assert seen
+    assert {row["city"] for row in rows_of(path)} == {"sf", "la"}
+
+
+def test_a_compaction_that_fails_after_a_write_is_a_warning(spark, path: str, monkeypatch) -> None:
+    def fails(spark, tasks):
+        raise RuntimeError("lost")
+
+    monkeypatch.setattr(frames, "run_compaction", fails)
+    options, text = {"hoodie.compact.inline.max.delta.commits": "3"}, "the compaction after the write failed: lost"
+    with pytest.warns(UserWarning, match=text) as warned:
+        removed = hs.delete_partitions(spark, path, ["ny"], options)
+    with pytest.warns(UserWarning, match=text) as also:
+        upserted = hs.upsert(spark.createDataFrame(batch(("sf",), 7)), path, options)
+    assert removed.warnings == upserted.warnings == (text,)
+    # It names the caller's line.
+    assert {warning.filename for warning in (*warned, *also) if text in str(warning.message)} == {__file__}
+    assert {row["ts"] for row in rows_of(path)} >= {7}

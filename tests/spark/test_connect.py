@@ -6,8 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.spark.conftest import CHECKOUT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def test_connect(java: None, tmp_path: Path) -> None:
@@ -63,8 +67,45 @@ def story(path: str) -> None:
             hs.stream_upsert(without_buckets)(rows, 0)
         write = hs.stream_upsert(without_buckets, query_id="q")
         assert write(rows, 0).instant == write(rows, 0).instant
+    frames_keep_to_their_state(spark, path + "-pinned")
     spark.stop()
     print("done")
+
+
+def frames_keep_to_their_state(spark: SparkSession, path: str) -> None:
+    """Spark makes the source anew for each query whose plan it has forgotten."""
+    import pytest
+
+    import hudini
+    import hudini.spark as hs
+
+    schema = {"id": "string not null", "tags": "map<string,long>", "steps": "array<struct<at: timestamp>>"}
+    table = hudini.create(path, schema, "id", table_type="mor", options={"hoodie.bucket.index.num.buckets": 2})
+    table.upsert([{"id": f"k{n}", "tags": {"x": n}, "steps": [None]} for n in range(20)])
+    first = table.upsert([{"id": f"k{n}"} for n in range(10)])
+    spark.conf.set("spark.connect.session.planCache.enabled", "false")
+    large = "spark.sql.execution.arrow.useLargeVarTypes"
+    for width in ("false", "true"):
+        spark.conf.set(large, width)
+        frames = [
+            hs.read(spark, Path(path)),
+            hs.read(spark, path, filter="id >= 'k'", columns=["id"]),
+            hs.incremental(spark, path),
+            hs.incremental(spark, path, first),
+            hs.changes(spark, path),
+            hs.changes(spark, path, first, images="json"),
+        ]
+        before = [len(frame.collect()) for frame in frames]
+        assert before[3:6:2] == [0, 0]
+        assert {row["tags"]["x"] for row in frames[0].collect() if row["tags"]} == set(range(10, 20))
+        last = table.upsert([{"id": f"{width}{n}"} for n in range(5)])
+        assert [len(frame.collect()) for frame in frames] == before
+        assert hs.incremental(spark, path, first).count() == 5
+        first = last
+    spark.conf.unset(large)
+    for read in (hs.read, hs.incremental, hs.changes):
+        with pytest.raises(hudini.TableNotFound):
+            read(spark, path + "-nothing")
 
 
 if __name__ == "__main__":

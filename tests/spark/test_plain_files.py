@@ -66,6 +66,19 @@ def test_rows_columns_and_types_are_those_of_the_data_source(spark: SparkSession
     agree(filtered, table.read(filter="city = 'sf' and ts = 2"))
 
 
+def test_texts_may_be_large(spark: SparkSession, table: hudini.Table) -> None:
+    large = "spark.sql.execution.arrow.useLargeVarTypes"
+    spark.conf.set(large, "true")
+    try:
+        frame = hs.read(spark, table.path)
+        assert by_spark(frame) > 0
+        rows = frame.collect()
+    finally:
+        spark.conf.unset(large)
+    expected = table.read(columns=["id", "note"]).to_arrow().to_pylist()
+    assert sorted((row["id"], row["note"]) for row in rows) == sorted((row["id"], row["note"]) for row in expected)
+
+
 def test_a_frame_stays_with_its_snapshot(spark: SparkSession, table: hudini.Table) -> None:
     frame, before = hs.read(spark, table.path), table.read()
     table.upsert(to_arrow(ROWS.batch(range(150, 250), ts=3)))

@@ -207,6 +207,49 @@ def test_there_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
         spark.read.format("hudini").load(str(tmp_path / "nothing"))
 
 
+def test_the_helpers_raise_errors_of_their_own_kind(spark: SparkSession, table: hudini.Table, tmp_path: Path) -> None:
+    for read in (hs.read, hs.incremental, hs.changes):
+        with pytest.raises(hudini.TableNotFound) as missing:
+            read(spark, tmp_path / "nothing")
+        assert missing.value.path == str(tmp_path / "nothing")
+        with pytest.raises(hudini.InvalidOption, match=r"hoodie\.bogus\.key"):
+            read(spark, table.path, options={"hoodie.bogus.key": "1"})
+    for since in (hs.incremental, hs.changes):
+        with pytest.raises(hudini.InvalidOption, match="not a time"):
+            since(spark, table.path, "not a time")
+
+
+def test_a_path_may_be_a_path(spark: SparkSession, table: hudini.Table) -> None:
+    path, first = Path(table.path), table.history()[-1]
+    assert hs.read(spark, path).count() == 250
+    assert hs.read(spark, path, filter="id = 'key-00001'").count() == 1
+    assert hs.incremental(spark, path, first).count() == 200
+    assert hs.changes(spark, path, first).count() == table.changes(first).count()
+
+
+def test_frames_of_the_helpers_keep_to_their_state(spark: SparkSession, table: hudini.Table) -> None:
+    first = table.history()[-1]
+    frames = [
+        hs.read(spark, table.path, filter="ts > 0"),
+        hs.incremental(spark, table.path, first),
+        hs.changes(spark, table.path, first),
+    ]
+    before = [frame.count() for frame in frames]
+    table.upsert(to_arrow(Rows(seed=8).batch(range(1000, 1010), ts=3)))
+    assert [frame.count() for frame in frames] == before
+    assert hs.incremental(spark, table.path, first).count() == before[1] + 10
+
+
+def test_a_local_table_has_no_options_of_a_storage(spark: SparkSession, table: hudini.Table) -> None:
+    named = {"hudini.storage.aws_region": "eu-west-1"}
+    with pytest.raises(Exception, match='unknown storage option "aws_region"'):
+        load(spark, table, **named)
+    with pytest.raises(Exception, match='unknown storage option "aws_region"'):
+        load(spark, table).write.format("hudini").options(**named).mode("append").save(table.path)
+    with pytest.raises(hudini.InvalidOption, match='unknown storage option "aws_region"'):
+        hs.read(spark, table.path, storage_options={"aws_region": "eu-west-1"})
+
+
 def test_another_name(spark: SparkSession, table: hudini.Table) -> None:
     hs.register(spark, alias="hudi")
     assert spark.read.format("hudi").load(table.path).count() == 250

@@ -123,6 +123,53 @@ def test_keywords_name_a_new_table_too(spark: SparkSession, tmp_path: Path) -> N
     assert hudini.open(path).partition_by == []
 
 
+@pytest.mark.parametrize(
+    ("wish", "what"),
+    [
+        ({"record_key": "city"}, "record_key is 'city', and 'id' in the table"),
+        ({"record_key": ["id", "city"]}, "record_key is 'id,city', and 'id' in the table"),
+        ({"ordering": ["id"]}, "ordering is 'id', and 'ts' in the table"),
+        ({"partition_by": "id"}, "partition_by is 'id', and 'city' in the table"),
+        ({"name": "rides"}, "name is 'rides', and 'trips' in the table"),
+        ({"table_type": "MERGE_ON_READ"}, "table_type is 'MERGE_ON_READ', and 'cow' in the table"),
+        ({"table_type": "nothing"}, "table_type is 'nothing', and 'cow' in the table"),
+        ({"merge_mode": "commit_time_ordering"}, "merge_mode is 'commit_time_ordering', and 'EVENT_TIME_ORDERING'"),
+        ({"key_generator": "COMPLEX"}, "key_generator is 'COMPLEX', and 'SIMPLE' in the table"),
+        ({"table_version": 8}, "table_version is '8', and '9' in the table"),
+    ],
+    ids=str,
+)
+def test_keywords_must_say_what_a_table_is(
+    spark: SparkSession, tmp_path: Path, wish: dict[str, Any], what: str
+) -> None:
+    frame, path = frame_of(spark, Rows(seed=1).batch(range(5), ts=1)), str(tmp_path / "t")
+    hs.upsert(frame, path, options())
+    for write in (hs.upsert, hs.bulk_insert, hs.delete, hs.overwrite_table):
+        with pytest.raises(hudini.InvalidOption) as refused:
+            write(frame, path, **wish)
+        assert what in refused.value.message
+    assert writes(path) == ["upsert"]
+
+
+def test_keywords_may_say_what_a_table_is_in_other_words(spark: SparkSession, tmp_path: Path) -> None:
+    frame, path = frame_of(spark, Rows(seed=1).batch(range(5), ts=1)), str(tmp_path / "t")
+    same: list[dict[str, Any]] = [
+        {"record_key": ["id"], "ordering": "ts", "partition_by": ("city",), "name": "t", "table_version": 9},
+        {"record_key": None, "partition_by": (), "table_type": None, "merge_mode": None, "storage_options": {}},
+        {"table_type": "COPY_ON_WRITE", "key_generator": "org.apache.hudi.keygen.SimpleKeyGenerator"},
+        {"table_type": "cow", "key_generator": "simple"},
+        {"merge_mode": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"},
+        {"merge_mode": "event_time_ordering"},
+    ]
+    for wishes in same:
+        hs.upsert(frame, path, **wishes)
+    # The words that make a table are held against it at once.
+    made: dict[str, Any] = {key: value for wishes in same[2:5] for key, value in wishes.items()}
+    hs.upsert(frame, path + "-made", record_key="id", ordering="ts", partition_by="city", **made)
+    assert hudini.open(path + "-made").table_type == "cow"
+    assert len(writes(path)) == len(same)
+
+
 def test_delete(spark: SparkSession, tmp_path: Path, job: dict[str, str]) -> None:
     path, model = tmp_path / "t", Model(partitioned=True)
     batch = Rows(seed=1).batch(range(60), ts=9)

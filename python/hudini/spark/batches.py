@@ -53,6 +53,11 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
     return pa.schema([pa.field(f.name, _to_arrow(f.dataType, f.name), f.nullable) for f in schema.fields])
 
 
+def with_large_texts(schema: pa.Schema) -> pa.Schema:
+    """The same columns as Spark wants them under `spark.sql.execution.arrow.useLargeVarTypes`."""
+    return pa.schema([field.with_type(_large(field.type)) for field in schema])
+
+
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch's columns named by `schema`, in its order and in its very types."""
     if batch.schema.equals(schema):
@@ -115,3 +120,17 @@ def _to_arrow(kind: st.DataType, name: str) -> pa.DataType:
     if isinstance(kind, st.StructType):
         return pa.struct(list(arrow_schema(kind)))
     raise UnsupportedFeature(f"the column {name} has the type {kind.simpleString()}, which a Hudi table can't hold")
+
+
+def _large(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string(kind):
+        return pa.large_string()
+    if pa.types.is_binary(kind):
+        return pa.large_binary()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_large(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_large(kind.key_type), kind.item_field.with_type(_large(kind.item_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct(list(with_large_texts(pa.schema(list(kind)))))
+    return kind

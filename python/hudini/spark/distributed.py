@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudini import _core
@@ -62,7 +62,8 @@ class Write:
         try:
             for attempt in itertools.count():
                 try:
-                    return self.followed_up(CommitResult.from_core(self.attempt() | {"retries": attempt}))
+                    result = CommitResult.from_core(self.attempt() | {"retries": attempt})
+                    return after_write(self.df.sparkSession, self.table, self.wish.options, result, callers=3)
                 except CommitConflict:
                     if attempt >= self.retries:
                         raise
@@ -77,12 +78,6 @@ class Write:
         """What the same write did before, however long ago."""
         key = self.wish.idempotency_key
         return None if key is None else self.table.committed(self.wish.operation, key)
-
-    def followed_up(self, result: CommitResult) -> CommitResult:
-        if not result:
-            return result
-        later = after_write(self.df.sparkSession, self.table, self.wish.options)
-        return replace(result, warnings=result.warnings + later)
 
     def attempt(self) -> dict[str, Any]:
         wish, schema = self.wish, arrow_schema(self.df.schema)

@@ -26,6 +26,7 @@ from hudini import _core
 from hudini.data import Input
 from hudini.errors import HudiniError
 from hudini.spark.batches import arrow_schema, conform
+from hudini.spark.compaction import by_default
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -43,27 +44,48 @@ class Staged(WriterCommitMessage):
 class StagingWriter(DataSourceArrowWriter):
     """One write, on its way between processes."""
 
-    def __init__(self, path: str, operation: str, options: dict[str, str], schema: StructType, staging: bytes) -> None:
+    def __init__(
+        self,
+        path: str,
+        storage: dict[str, str],
+        operation: str,
+        options: dict[str, str],
+        schema: StructType,
+        staging: bytes,
+    ) -> None:
         self._path = path
+        self._storage = storage
         self._operation = operation
         self._options = options
         self._schema = schema
         self._staging = staging
 
     @classmethod
-    def begun(cls, path: str, options: dict[str, str], schema: StructType, *, overwrites: bool) -> StagingWriter:
+    def begun(
+        cls,
+        path: str,
+        options: dict[str, str],
+        schema: StructType,
+        *,
+        overwrites: bool,
+        storage: dict[str, str] | None = None,
+    ) -> StagingWriter:
         """Refuses what can be refused before there are rows."""
-        columns = arrow_schema(schema)
-        table = hudini.open(path) if hudini.is_table(path) else None
+        columns, storage = arrow_schema(schema), storage or {}
+        is_there = hudini.is_table(path, storage_options=storage)
+        table = hudini.open(path, storage_options=storage) if is_there else None
         core = None if table is None else table._core
         operation, told = _core.asked(core, options, overwrites)
         _core.check_write(core, operation, columns, told, {}, SCHEMA_MODE)
         if table is None:
             # There is nothing to delete from.
-            make = operation not in ("delete", "delete_partition")
-            table = hudini.create(path, columns, options=told, exist_ok=True) if make else hudini.open(path)
+            if operation in ("delete", "delete_partition"):
+                table = hudini.open(path, storage_options=storage)
+            else:
+                table = hudini.create(path, columns, options=told, storage_options=storage, exist_ok=True)
             _core.check_write(table._core, operation, columns, told, {}, SCHEMA_MODE)
-        return cls(table._core.path, operation, told, schema, _core.open_staging(table._core))
+        followed = by_default(table._core, told)
+        return cls(table._core.path, storage, operation, followed, schema, _core.open_staging(table._core))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         schema, source = arrow_schema(self._schema), Input(None)
@@ -81,7 +103,7 @@ class StagingWriter(DataSourceArrowWriter):
         staged = [message.rows for message in messages if isinstance(message, Staged)]
         if len(staged) != len(messages):
             raise HudiniError(f"{len(messages)} tasks were to bring rows, {len(staged)} did")
-        table = hudini.open(self._path)._core
+        table = hudini.open(self._path, storage_options=self._storage)._core
         done = _core.write_staged(
             table, self._staging, staged, arrow_schema(self._schema), self._operation, self._options, SCHEMA_MODE
         )

@@ -2,7 +2,8 @@
 
 Spark makes the source once, at `load`, and plans its reader again for each query over the frame. The splits are made at
 `load` and travel inside the source, so all queries over one frame see one snapshot. On Spark Connect a frame is only a
-plan, and Spark makes the source anew for each query: there `as.of.instant` holds a frame to a state.
+plan, and Spark makes the source anew for each query whose plan it has forgotten: there `as.of.instant` holds a frame to
+a state, and frames of `hudini.spark.read` and its like hold their splits themselves.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ OLD_QUERY_TYPE = "hoodie.datasource.view.type"
 BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 INCREMENTAL_FORMAT = "hoodie.datasource.query.incremental.format"
+# Before the name of an option of the storage, such as `aws_region`.
+STORAGE = "hudini.storage."
 # How `hudini.spark.read` says what Spark's reader has no words for.
 COLUMNS = "hudini.read.columns"
 FILTER = "hudini.read.filter"
@@ -44,7 +47,8 @@ class DefaultSource(DataSource):
     Options: `path` (what `load` is given), `as.of.instant`, `hoodie.datasource.query.type` (`snapshot`,
     `read_optimized`, or `incremental` with `hoodie.datasource.read.begin.instanttime` and perhaps
     `hoodie.datasource.read.end.instanttime`; with `hoodie.datasource.query.incremental.format=cdc` it gives changes)
-    and the other `hoodie.*` read options.
+    and the other `hoodie.*` read options; `hudini.storage.…` for the `storage_options` of `hudini.open`, as in
+    `hudini.storage.aws_region`.
 
     >>> spark.read.format("hudini").option("as.of.instant", "2026-11-21").load(path)
 
@@ -83,8 +87,8 @@ class DefaultSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> StagingWriter:
         from hudini.spark.sink import StagingWriter
 
-        path, options = self._located('df.write.format("hudini").mode("append").save(path)')
-        return StagingWriter.begun(path, options, schema, overwrites=overwrite)
+        path, storage, options = self._located('df.write.format("hudini").mode("append").save(path)')
+        return StagingWriter.begun(path, options, schema, overwrites=overwrite, storage=storage)
 
     # Spark's contract is a writer; the arguments are of no interest to a refusal.
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
@@ -95,21 +99,22 @@ class DefaultSource(DataSource):
 
     def scan(self) -> hudini.Scan:
         """The scan that the options ask for, pinned now."""
-        path, rest = self._located('spark.read.format("hudini").load(path)')
+        path, storage, rest = self._located('spark.read.format("hudini").load(path)')
         # A range of time is a call of its own; the table knows the other kinds.
         asked = {rest[name].strip().lower() for name in (QUERY_TYPE, OLD_QUERY_TYPE) if name in rest}
         if asked == {"incremental"}:
             if AS_OF in rest:
                 raise InvalidOption(f"an incremental read takes no {AS_OF}", hint=f"{END} ends its range")
             rest = {name: value for name, value in rest.items() if name not in (QUERY_TYPE, OLD_QUERY_TYPE)}
-            return _incremental(path, rest)
+            return _incremental(path, storage, rest)
         columns = json.loads(rest.pop(COLUMNS, "null"))
         where = rest.pop(FILTER, None)
         meta = rest.pop(META, "true") == "true"
-        return hudini.open(path, options=rest).read(columns=columns, filter=where, meta=meta)
+        table = hudini.open(path, storage_options=storage, options=rest)
+        return table.read(columns=columns, filter=where, meta=meta)
 
-    def _located(self, example: str) -> tuple[str, dict[str, str]]:
-        """The path, and the other options."""
+    def _located(self, example: str) -> tuple[str, dict[str, str], dict[str, str]]:
+        """The path, the options of its storage, and the other options."""
         if PROVIDER in self._given:
             raise UnsupportedFeature(
                 "CREATE TABLE … USING hudini: Spark tells no later query where such a table is",
@@ -119,24 +124,26 @@ class DefaultSource(DataSource):
         path = rest.pop(PATH, None)
         if not path:
             raise InvalidOption("the option path is missing", hint=example)
-        return path, rest
+        storage = {key.removeprefix(STORAGE): rest.pop(key) for key in list(rest) if key.startswith(STORAGE)}
+        return path, storage, rest
 
 
-def _incremental(path: str, options: dict[str, str]) -> hudini.Scan:
+def _incremental(path: str, storage: dict[str, str], options: dict[str, str]) -> hudini.Scan:
     start, end = options.pop(BEGIN, None), options.pop(END, None)
     if start is None:
         raise InvalidOption(f"an incremental read needs the option {BEGIN}", hint='"000" is the beginning')
     form = options.pop(INCREMENTAL_FORMAT, "latest_state").lower()
     if form == "cdc":
         images: Any = options.pop(IMAGES, "json")
-        return hudini.open(path, options=options).changes(start, end, images)
+        return hudini.open(path, storage_options=storage, options=options).changes(start, end, images)
     if form != "latest_state":
         raise InvalidOption(f"{INCREMENTAL_FORMAT}={form}", hint="latest_state or cdc")
     columns = json.loads(options.pop(COLUMNS, "null"))
     where = options.pop(FILTER, None)
     if options.pop(META, "true") != "true":
         raise UnsupportedFeature("an incremental read without the meta columns: name the columns instead")
-    return hudini.open(path, options=options).incremental(start, end, columns=columns, filter=where)
+    table = hudini.open(path, storage_options=storage, options=options)
+    return table.incremental(start, end, columns=columns, filter=where)
 
 
 class SplitPartition(InputPartition):
@@ -160,13 +167,14 @@ class SplitReader(DataSourceReader):
         # An empty list of partitions comes back from Spark as a single one: None, or since 4.2 with nothing in it.
         if partition is None or partition.value is None:
             return
-        yield from rows_of(partition.value, self._schema)
+        from hudini.spark.batches import arrow_schema
+
+        yield from rows_of(partition.value, arrow_schema(self._schema))
 
 
-def rows_of(split: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
+def rows_of(split: bytes, promised: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of a split, in exactly the types that Spark was promised."""
-    from hudini.spark.batches import arrow_schema, conform
+    from hudini.spark.batches import conform
 
-    promised = arrow_schema(schema)
     for batch in hudini.read_split(hudini.Split(split)):
         yield conform(batch, promised)

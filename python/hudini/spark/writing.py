@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import hudini
 from hudini import _core
 from hudini._arguments import metadata_text, options_text
+from hudini._wishes import check_same
 from hudini.actions import CommitResult
 from hudini.spark.batches import arrow_schema
+from hudini.spark.compaction import after_write, for_later
 from hudini.spark.distributed import Wish, Write
 
 if TYPE_CHECKING:
@@ -32,7 +34,10 @@ def upsert(df: DataFrame, path: str, options: Options | None = None, **more: Any
 
     `options` are Apache Hudi's own; a table that is not there yet is created from them. Keyword arguments are
     `metadata={...}`, `idempotency_key=` and `schema_mode=` as for `Table.upsert`, those of `hudini.create`
-    (`record_key="id"`, …), or options.
+    (`record_key="id"`, …), or options. What says another thing of a table than it is, is an `InvalidOption` error.
+
+    As with Apache Hudi, a write to a merge-on-read table is followed by a compaction if one is due, unless the options
+    say `hoodie.compact.inline=false` or leave it to somebody else (docs/compaction.md).
 
     >>> import hudini.spark as hs
     >>> hs.upsert(df, "/lake/trips", {
@@ -84,9 +89,10 @@ def delete_partitions(
 
     >>> hs.delete_partitions(spark, "/lake/trips", ["city=sf"])
     """
-    del spark
     table, told = hudini.open(path, storage_options=storage_options), options_text(options) | options_text(more)
-    return table.delete_partitions(partitions, options=told, metadata=metadata, idempotency_key=idempotency_key)
+    alone = for_later(told)
+    done = table.delete_partitions(partitions, options=alone, metadata=metadata, idempotency_key=idempotency_key)
+    return after_write(spark, table._core, told, done, callers=1)
 
 
 def _write(operation: str, df: DataFrame, path: str, options: Options | None, more: dict[str, Any]) -> CommitResult:
@@ -103,4 +109,6 @@ def _write(operation: str, df: DataFrame, path: str, options: Options | None, mo
         # No table is made for a write that would be refused.
         _core.check_write(None, operation, schema, write_options, metadata, wish.schema_mode)
         table = hudini.create(path, schema, options=write_options, exist_ok=True, **create)
+    # One that was just created too: somebody else may have been faster.
+    check_same(table, create)
     return Write(df, table._core, wish).execute()
