@@ -525,3 +525,18 @@ def test_arguments_of_the_wrong_shape_are_told(tmp_path: Path) -> None:
         table.upsert([{"id": "a"}], metadata=[("a", "b")])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"Scan\.splits\(\)"):
         hudini.read_split("x")  # type: ignore[arg-type]
+
+
+def test_properties_that_were_cut_off(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string"}, record_key="id")
+    table.upsert([{"id": "a"}])
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    whole = properties.read_bytes()
+    properties.write_bytes(b"")
+    with pytest.raises(hudini.CorruptFile, match=r"hoodie\.table\.name"):
+        hudini.open(tmp_path / "t")
+    with pytest.raises(hudini.CorruptFile):
+        hudini.write(tmp_path / "t", [{"id": "b"}], record_key="id")
+    assert properties.read_bytes() == b"", "no other table was made over it"
+    properties.with_name("hoodie.properties.backup").write_bytes(whole)
+    assert hudini.open(tmp_path / "t").read().count() == 1

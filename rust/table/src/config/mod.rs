@@ -14,7 +14,7 @@ use hudini_format::properties::Properties;
 use crate::merge::MergeRule;
 use crate::options::{self, TableType};
 use crate::storage::Storage;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 pub use create::{NewTable, Wishes, create};
 pub(crate) use store::{PROPERTIES_FILES, announce_metadata_table, no_table, write_properties};
@@ -96,7 +96,7 @@ impl TableConfig {
 
     fn of(properties: Properties) -> Result<Self> {
         let text = |key: &str| properties.get(key).map(str::trim).filter(|v| !v.is_empty());
-        let name = text(keys::NAME).ok_or_else(|| not_a_table("it has no hoodie.table.name"))?.to_owned();
+        let name = text(keys::NAME).unwrap_or_default().to_owned();
         let version = match text(keys::VERSION) {
             Some(version) => version.parse().map_err(|_| unknown(keys::VERSION, version))?,
             None => return Err(Error::unsupported("a table that does not say its hoodie.table.version")),
@@ -281,10 +281,6 @@ fn layout_of(version: u32, stated: Option<&str>) -> Result<Layout> {
 
 fn unknown(key: &str, value: &str) -> Error {
     Error::unsupported(format!("{key}={value}"))
-}
-
-fn not_a_table(why: &str) -> Error {
-    Error::new(ErrorKind::TableNotFound, format!("this is not a Hudi table: {why}"))
 }
 
 /// A list between commas, as properties hold it.

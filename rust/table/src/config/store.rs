@@ -34,8 +34,16 @@ pub(crate) fn no_table(storage: &dyn Storage) -> Error {
 
 fn read(storage: &dyn Storage, path: &str) -> Result<Option<Properties>> {
     let Some(bytes) = storage.read(path)? else { return Ok(None) };
-    let parsed = Properties::parse(&bytes).and_then(|p| p.verify_checksum().map(|()| p));
+    let parsed = Properties::parse(&bytes).and_then(|p| p.verify_checksum().map(|()| p)).and_then(named);
     parsed.map(Some).map_err(|e| e.at_path(path))
+}
+
+/// A rewrite that was broken off may leave an empty file: no properties of a table.
+fn named(properties: Properties) -> Result<Properties> {
+    match properties.get(keys::NAME).is_some_and(|name| !name.trim().is_empty()) {
+        true => Ok(properties),
+        false => Err(Error::corrupt(format!("the properties of a table without {}", keys::NAME))),
+    }
 }
 
 /// Tells readers that there is no metadata table, then removes it.
