@@ -30,12 +30,15 @@ def options_text(options: Mapping[str, Any] | None) -> dict[str, str]:
 
 def storage_text(options: Mapping[str, Any] | None) -> dict[str, str]:
     """Options of a storage. What fsspec has in a dict of its own goes beside the others, `None` is nothing."""
-    flat: dict[str, Any] = {}
-    if isinstance(options, Mapping):
-        for key, value in options.items():
-            flat |= value if key == "client_kwargs" and isinstance(value, Mapping) else {key: value}
-        options = {key: value for key, value in flat.items() if value is not None}
-    return options_text(options)
+    if not isinstance(options, Mapping):
+        return options_text(options)
+    own = {key: value for key, value in options.items() if value is not None}
+    inner = own.pop("client_kwargs", {}) if isinstance(own.get("client_kwargs"), Mapping) else {}
+    inner = {key: value for key, value in inner.items() if value is not None}
+    for key in own.keys() & inner.keys():
+        if own[key] != inner[key]:
+            raise InvalidOption(f"storage options say two things of {key!r}: {own[key]!r} and {inner[key]!r}")
+    return options_text(own | inner)
 
 
 def metadata_text(metadata: Mapping[str, str] | None) -> dict[str, str]:

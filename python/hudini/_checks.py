@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import numbers
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -19,6 +20,9 @@ from hudini.errors import SchemaMismatch
 
 # Of these types pyarrow takes the whole value for an integer.
 WHOLE = {int, type(None)}
+
+# The greatest float of single precision, and half the step to what would be the next.
+_MOST_FLOAT = (2 - 2**-24) * 2.0**127
 
 # Looks at a value, and gives it in the shape that pyarrow takes.
 Check = Callable[[Any], Any]
@@ -49,6 +53,8 @@ def check_of(kind: Any, path: str) -> Check | None:
         return _list_check(kind, path)
     if types.is_integer(kind):
         return _number_check(path)
+    if types.is_float32(kind):
+        return _float_check(path)
     if types.is_date(kind):
         return _date_check(path)
     if types.is_timestamp(kind) or types.is_time(kind):
@@ -141,8 +147,28 @@ def holds_integers(kind: Any) -> bool:
 
 def _number_check(path: str) -> Check:
     def check(value: Any) -> Any:
-        if not isinstance(value, int) and isinstance(value, (numbers.Real, decimal.Decimal)) and value % 1:
+        if not isinstance(value, int) and isinstance(value, (numbers.Real, decimal.Decimal)) and not _is_whole(value):
             raise Unfit(f"{path} is no whole number")
+        return value
+
+    return check
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        return not value % 1
+    except ArithmeticError:
+        # Larger than its context reckons with: what of it fits, pyarrow tells.
+        return True
+
+
+def _float_check(path: str) -> Check:
+    """Floats are rounded to the column's, but none becomes infinite by that."""
+
+    def check(value: Any) -> Any:
+        size: Any = abs(value) if isinstance(value, numbers.Real) else 0
+        if _MOST_FLOAT <= size < math.inf:
+            raise Unfit(f"{path} is too large for the column")
         return value
 
     return check

@@ -40,12 +40,15 @@ class CommitResult:
     _explained: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def from_core(cls, values: Mapping[str, Any]) -> CommitResult:
-        """From the compiled module's dict, which may hold more than is shown here."""
+    def from_core(cls, values: Mapping[str, Any], callers: int = 2) -> CommitResult:
+        """From the compiled module's dict, which may hold more than is shown here.
+
+        `callers`: how many calls lie between this one and the user's code, which a warning names.
+        """
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         explained = {name: values[name] for name in ("files", "options_without_effect") if name in values}
         for text in known.get("warnings", ()):
-            warnings.warn(text, stacklevel=4)
+            warnings.warn(text, stacklevel=callers + 2)
         return cls(**known | {"warnings": tuple(known.get("warnings", ())), "_explained": explained})
 
     def to_dict(self) -> dict[str, Any]:

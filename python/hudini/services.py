@@ -103,7 +103,9 @@ class Services:
         CommitResult(compact 20261122103015250: 1 inserted, 3 updated, 0 deleted; 2 files added, 2 removed, 18.9 kB, …)
         """
         core = self._core
-        return CommitResult.from_core(core.compact(schedule, execute, filter_text(where), options_text(options)))
+        return CommitResult.from_core(
+            core.compact(schedule, execute, filter_text(where), options_text(options)), callers=1
+        )
 
     def clean(
         self,

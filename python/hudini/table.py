@@ -494,7 +494,7 @@ class Table:
         """
         names = name_list(partitions, "partitions")
         told = options_text(options), metadata_text(metadata)
-        return CommitResult.from_core(self._core.delete_partitions(names, *told, idempotency_key))
+        return CommitResult.from_core(self._core.delete_partitions(names, *told, idempotency_key), callers=1)
 
     def delete(
         self,

@@ -453,3 +453,13 @@ def test_options_become_text() -> None:
     }
     with pytest.raises(hudini.InvalidOption, match="the option a has the value None"):
         options_text({"a": None})
+
+
+def test_floats_are_rounded_but_not_to_infinity(tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", {"id": "string", "f": "float", "n": "long"}, record_key="id")
+    with pytest.raises(hudini.SchemaMismatch, match="row 1: f is too large"):
+        table.upsert([{"id": "a", "f": 0.1}, {"id": "b", "f": 1e300}])
+    with pytest.raises(hudini.SchemaMismatch):
+        table.upsert([{"id": "a", "n": decimal.Decimal("1e40")}])
+    table.upsert([{"id": "a", "f": 3.4028235e38}, {"id": "b", "f": float("inf")}, {"id": "c", "f": float("nan")}])
+    assert table.read(filter="id = 'a'", columns=["f"]).to_arrow()["f"][0].as_py() < float("inf")

@@ -120,6 +120,8 @@ def test_a_dict_for_the_client_as_fsspec_has_it(bucket: Any, endpoint: str, loca
     client = {"endpoint_url": endpoint, "region_name": "us-east-1"}
     options = {"key": "who", "secret": "what", "token": None, "use_ssl": False, "client_kwargs": client}
     assert pa.table(hudini.open(path, storage_options=options)).num_rows == 30
+    with pytest.raises(hudini.InvalidOption, match="two things of 'endpoint_url'"):
+        hudini.open(path, storage_options={"endpoint_url": "http://127.0.0.1:1", "client_kwargs": client})
     with pytest.raises(hudini.InvalidOption, match="favourite"):
         hudini.open(path, storage_options={"client_kwargs": {"favourite": "blue"}})
 

@@ -58,11 +58,11 @@ class Write:
     def execute(self) -> CommitResult:
         done = self.committed()
         if done is not None:
-            return CommitResult.from_core(done)
+            return CommitResult.from_core(done, callers=3)
         try:
             for attempt in itertools.count():
                 try:
-                    result = CommitResult.from_core(self.attempt() | {"retries": attempt})
+                    result = CommitResult.from_core(self.attempt() | {"retries": attempt}, callers=3)
                     return after_write(self.df.sparkSession, self.table, self.wish.options, result, callers=3)
                 except CommitConflict:
                     if attempt >= self.retries:

@@ -111,6 +111,10 @@ fn bound(old: Bound<'_>, new: Bound<'_>, wanted: Ordering) -> Result<Option<Stat
             let chosen = if java_float_order(a, b) == wanted { a } else { b };
             return Ok(Some(StatValue::Double(chosen)));
         }
+        if let (Some(a), Some(b)) = (as_float(a, b, wanted), as_float(b, a, wanted)) {
+            let chosen = if java_float_order(a.into(), b.into()) == wanted { a } else { b };
+            return Ok(Some(StatValue::Float(chosen)));
+        }
         if let (Some(a), Some(b)) = (as_long(a, b), as_long(b, a)) {
             return Ok(Some(StatValue::Long(if a.cmp(&b) == wanted { a } else { b })));
         }
@@ -131,7 +135,7 @@ fn is_number(value_type: &Option<&ValueType>) -> bool {
 /// Whether a value is of a number type that the other one's was widened to.
 fn is_wider(a: &StatValue, b: &StatValue) -> bool {
     use StatValue::{Double, Float, Int, Long};
-    matches!((a, b), (Long(_), Int(_)) | (Double(_), Int(_) | Long(_) | Float(_)))
+    matches!((a, b), (Long(_), Int(_)) | (Float(_), Int(_) | Long(_)) | (Double(_), Int(_) | Long(_) | Float(_)))
 }
 
 /// The number as a long, where it or the other one is a long and neither is more.
@@ -143,14 +147,37 @@ fn as_long(value: &StatValue, other: &StatValue) -> Option<i64> {
     }
 }
 
+/// The number as a float, where one of the two is a float and the other a whole number, which is rounded to where the bound
+/// still holds.
+fn as_float(value: &StatValue, other: &StatValue, wanted: Ordering) -> Option<f32> {
+    use StatValue::{Float, Int, Long};
+    let rounded = |value: i64| {
+        let near = value as f32;
+        match (near as i128).cmp(&i128::from(value)) {
+            Ordering::Greater if wanted == Ordering::Less => near.next_down(),
+            Ordering::Less if wanted == Ordering::Greater => near.next_up(),
+            _ => near,
+        }
+    };
+    match (value, other) {
+        (Float(value), Int(_) | Long(_)) => Some(*value),
+        (Int(value), Float(_)) => Some(rounded((*value).into())),
+        (Long(value), Float(_)) => Some(rounded(*value)),
+        _ => None,
+    }
+}
+
 /// The number as a double, where one of the two is a double and the other is not. A long that no double is equal to is
-/// rounded to where the bound still holds.
+/// rounded to where the bound still holds; rows that were floats are read as their text says, or as they are.
 fn as_double(value: &StatValue, other: &StatValue, wanted: Ordering) -> Option<f64> {
     use StatValue::{Double, Float, Int, Long};
     match (value, other) {
         (Double(value), Int(_) | Long(_) | Float(_)) => Some(*value),
         (Int(value), Double(_)) => Some((*value).into()),
-        (Float(value), Double(_)) => Some((*value).into()),
+        (Float(value), Double(_)) => {
+            let (exact, as_text) = (f64::from(*value), value.to_string().parse::<f64>().ok()?);
+            Some(if wanted == Ordering::Less { exact.min(as_text) } else { exact.max(as_text) })
+        }
         (Long(value), Double(_)) => {
             let near = *value as f64;
             Some(match (near as i128).cmp(&i128::from(*value)) {

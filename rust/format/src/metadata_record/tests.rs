@@ -262,6 +262,12 @@ fn bounds_of_a_widened_column_are_of_the_wider_type() {
     let doubles = at(Double(-0.5), Double(0.5), 6);
     assert_eq!(outcome(ints, doubles.clone()), expected(Double(-5.0), Double(7.0), 6));
     assert_eq!(outcome(at(Float(-1.5), Float(0.0), 5), doubles.clone()), expected(Double(-1.5), Double(0.5), 6));
+    let tenths = outcome(at(Float(0.1), Float(0.3), 5), doubles.clone());
+    assert_eq!(tenths, expected(Double(-0.5), Double(0.5), 6));
+    let tenths = outcome(at(Double(1.0), Double(0.0), 6), at(Float(0.1), Float(0.1), 5));
+    assert_eq!(tenths, expected(Double(0.1), Double(f64::from(0.1_f32)), 6), "as read by its text, and as it is");
+    let floats = outcome(at(Int(-16_777_217), Int(16_777_217), 3), at(Float(0.0), Float(0.5), 5));
+    assert_eq!(floats, expected(Float(-16_777_218.0), Float(16_777_218.0), 5));
     // No double is equal to these: the bounds go outwards.
     let odd = (1 << 53) + 1;
     let (low, high) = (-9_007_199_254_740_994.0, 9_007_199_254_740_994.0);

@@ -79,27 +79,39 @@ fn null_within(column: &ArrayRef, beneath: Option<&NullBuffer>) -> Option<String
         let deeper = || null_within(values, beneath);
         (if shows { Some(String::new()) } else { deeper() }).map(|path| format!(".{}{path}", field.name()))
     };
-    let of_list = |field: &Field, values: ArrayRef| within(field, &values, None);
+    let of_list = |field: &Field, values: &ArrayRef, offsets: &[i32]| {
+        within(field, &reached(values, offsets), beneath_slots(beneath.as_ref(), offsets).as_ref())
+    };
     match column.data_type() {
         DataType::Struct(fields) => {
             let columns = column.as_struct().columns();
             fields.iter().zip(columns).find_map(|(field, values)| within(field, values, beneath.as_ref()))
         }
-        DataType::List(field) => of_list(field, shown(column.as_list::<i32>().values(), column.as_list().offsets())),
+        DataType::List(field) => of_list(field, column.as_list::<i32>().values(), column.as_list::<i32>().offsets()),
         DataType::Map(field, _) => {
             let map = column.as_map();
             let entries: ArrayRef = Arc::new(map.entries().clone());
-            of_list(field, shown(&entries, map.offsets()))
+            of_list(field, &entries, map.offsets())
         }
         _ => None,
     }
 }
 
 /// The values that a list's slots reach.
-fn shown(values: &ArrayRef, offsets: &[i32]) -> ArrayRef {
+fn reached(values: &ArrayRef, offsets: &[i32]) -> ArrayRef {
     let [first, last] =
         [offsets.first(), offsets.last()].map(|at| at.map_or(0, |at| usize::try_from(*at).unwrap_or(0)));
     values.slice(first, last - first)
+}
+
+/// Which of those lie beneath a null, if any do.
+fn beneath_slots(slots: Option<&NullBuffer>, offsets: &[i32]) -> Option<NullBuffer> {
+    let slots = slots.filter(|slots| slots.null_count() > 0)?;
+    let lengths = offsets.windows(2).map(|ends| match ends {
+        [first, last] => usize::try_from(last - first).unwrap_or(0),
+        _ => 0,
+    });
+    Some(lengths.enumerate().flat_map(|(slot, length)| std::iter::repeat_n(slots.is_valid(slot), length)).collect())
 }
 
 fn misfit(from: &DataType, field: &Field) -> Error {
@@ -230,6 +242,12 @@ mod tests {
         for (column, field) in whole.iter().chain(&beneath_a_null) {
             check_nulls(column, field).unwrap();
         }
+        let [(s, _), _] = nested(longs(), None);
+        let item = Arc::new(Field::new("element", s.data_type().clone(), true));
+        let offsets = arrow_buffer::OffsetBuffer::from_lengths([1, 1]);
+        let slots = Some(NullBuffer::from(vec![true, false]));
+        let l: ArrayRef = Arc::new(ListArray::new(item, offsets, s, slots));
+        check_nulls(&l, &Field::new("l", l.data_type().clone(), true)).unwrap();
         for outer in [None, Some(NullBuffer::from(vec![false, true]))] {
             let [(s, s_field), (l, l_field)] = nested(longs(), outer);
             assert!(check_nulls(&s, &s_field).unwrap_err().message().contains("'s.a' must not be null"));

@@ -33,7 +33,7 @@ struct Holder {
     lock_thread_name: String,
     /// The machine, from one start of it to the next, whose kernel keeps our writers of a table apart.
     hudini_machine: Option<String>,
-    /// Tables may share a folder for their locks, and so one lock.
+    /// Where tables share a folder for their locks, and so one lock.
     hudini_table: Option<String>,
 }
 
@@ -43,20 +43,22 @@ pub(super) struct LockFile {
     storage: Arc<dyn Storage>,
     path: String,
     machine: Option<String>,
-    table: String,
+    table: Option<String>,
     expire_ms: i64,
 }
 
 impl LockFile {
     pub(super) fn of(table: &Arc<dyn Storage>, context: &Context, options: &Options) -> Result<Self> {
         let folder = options.get(&options::LOCK_FOLDER)?.filter(|folder| !folder.is_empty());
-        let (storage, path) = match folder {
-            Some(folder) => (storage::open(&folder, &Default::default(), Arc::clone(&context.ids))?, NAME.to_owned()),
-            None => (Arc::clone(table), path_in_table()),
+        let (storage, path, of) = match folder {
+            Some(folder) => {
+                let storage = storage::open(&folder, &Default::default(), Arc::clone(&context.ids))?;
+                (storage, NAME.to_owned(), Some(table.root().to_owned()))
+            }
+            None => (Arc::clone(table), path_in_table(), None),
         };
         let minutes = i64::from(options.get_or_default(&options::LOCK_EXPIRE_MINUTES)?);
-        let (machine, table) = (context.ids.machine(), table.root().to_owned());
-        Ok(Self { storage, path, machine, table, expire_ms: minutes * MS_PER_MINUTE })
+        Ok(Self { storage, path, machine: context.ids.machine(), table: of, expire_ms: minutes * MS_PER_MINUTE })
     }
 
     /// For messages.
@@ -71,7 +73,7 @@ impl LockFile {
             lock_create_time: format_time(now, 0),
             lock_thread_name: format!("hudini {:032x}", context.ids.next_u128()),
             hudini_machine: self.machine.clone(),
-            hudini_table: Some(self.table.clone()),
+            hudini_table: self.table.clone(),
         };
         let text = serde_json::to_vec(&holder).map_err(|e| Error::internal(format!("a lock's holder as JSON: {e}")))?;
         let put = match self.storage.head(&self.path)? {
@@ -97,7 +99,7 @@ impl LockFile {
         let Some(bytes) = self.storage.read(&self.path)? else { return Ok(false) };
         // What Apache Hudi wrote, often nothing, is no holder of ours.
         let Ok(holder) = serde_json::from_slice::<Holder>(&bytes) else { return Ok(false) };
-        let is_of_table = holder.hudini_table.as_ref() == Some(&self.table);
+        let is_of_table = holder.hudini_table == self.table;
         Ok(is_of_table && self.machine.is_some() && holder.hudini_machine == self.machine)
     }
 }

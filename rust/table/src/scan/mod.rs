@@ -364,7 +364,8 @@ pub(crate) fn stored_columns(snapshot: &Snapshot) -> Result<Schema> {
 
 /// The newest slices of the table, now or as of a moment, which its options may say too.
 pub(crate) fn slices(table: &Table, as_of: Option<&str>) -> Result<Vec<FileSlice>> {
-    let request = ScanRequest { as_of: as_of.map(str::to_owned), ..ScanRequest::default() };
+    let mode = Some(QueryType::Snapshot);
+    let request = ScanRequest { as_of: as_of.map(str::to_owned), mode, ..ScanRequest::default() };
     let request = request.completed_by(&table.options)?;
     let config = table.config()?;
     let (_, pinned) = pin(table, &config, &RowShape::of(&config)?, &request, Gone::PassedOver)?;

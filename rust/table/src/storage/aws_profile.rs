@@ -1,11 +1,14 @@
 //! Profiles of the AWS tools: keys and regions that their two files have under a name.
 //!
 //! A profile that options name stands before the environment's keys, one that the environment names behind them, as in
-//! the tools; its region and endpoint stand behind the environment's. What a profile leaves to programs or to other roles cannot be had from files, and is refused by name.
+//! the tools; its region and endpoint stand behind the environment's. What a profile that is asked for leaves to programs or to
+//! other roles cannot be had from files, and is refused by name.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
+
+use object_store::aws::AmazonS3Builder;
 
 use crate::{Error, Result};
 
@@ -14,15 +17,18 @@ pub(super) const OPTION: &str = "profile";
 
 type Settings = BTreeMap<String, String>;
 
-/// The keys that a profile may have, and under which name the client knows them.
-const KEYS: [(&str, &str); 3] = [
-    ("aws_access_key_id", "access_key_id"),
-    ("aws_secret_access_key", "secret_access_key"),
-    ("aws_session_token", "session_token"),
+const ACCESS_KEY: &str = "aws_access_key_id";
+/// The keys that a profile may have; the client's options are called the same.
+const KEYS: [&str; 3] = [ACCESS_KEY, "aws_secret_access_key", "aws_session_token"];
+/// What else it may say, how the client's options say it, and where the environment does.
+const PLACES: [(&str, &[&str], &[&str]); 2] = [
+    ("region", &["aws_region", "aws_default_region"], &["AWS_REGION", "AWS_DEFAULT_REGION"]),
+    (
+        "endpoint_url",
+        &["aws_endpoint", "aws_endpoint_url_s3"],
+        &["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"],
+    ),
 ];
-/// What else it may say, and where the environment says the same.
-const PLACES: [(&str, &[&str]); 2] =
-    [("region", &["AWS_REGION", "AWS_DEFAULT_REGION"]), ("endpoint_url", &["AWS_ENDPOINT_URL", "AWS_ENDPOINT"])];
 /// Ways to credentials that are no keys.
 const ELSEWHERE: [&str; 6] =
     ["credential_process", "credential_source", "role_arn", "source_profile", "sso_session", "sso_start_url"];
@@ -52,21 +58,36 @@ pub(super) fn add(options: &mut BTreeMap<String, String>) -> Result<()> {
     let settings: Settings = config.into_iter().chain(credentials).flatten().collect();
     if is_asked_for
         && !has_own
-        && !settings.contains_key("aws_access_key_id")
+        && !settings.contains_key(ACCESS_KEY)
         && let Some(way) = ELSEWHERE.iter().find(|way| settings.contains_key(**way))
     {
         return Err(Error::unsupported(format!("the AWS profile '{name}' has no keys but {way}")).with_hint(
             "let `aws configure export-credentials --format env` put keys into the environment, or give them as options",
         ));
     }
-    let keys = KEYS.into_iter().filter(|_| !has_own);
-    let places = PLACES.into_iter().filter(|(_, variables)| !is_set(variables)).map(|(name, _)| (name, name));
-    for (theirs, ours) in keys.chain(places) {
-        if let Some(value) = settings.get(theirs) {
-            options.entry(ours.to_owned()).or_insert_with(|| value.clone());
+    for key in KEYS.into_iter().filter(|_| !has_own) {
+        options.extend(settings.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    for (name, ours, variables) in PLACES {
+        let is_said = is_set(variables) || ours.iter().any(|option| options.contains_key(*option));
+        if let (Some(value), [option, ..]) = (settings.get(name).filter(|_| !is_said), ours) {
+            options.insert((*option).to_owned(), value.clone());
         }
     }
     Ok(())
+}
+
+/// The client as the environment has it, but without its keys where the options have some: a token of one and the keys of
+/// another get nobody in.
+pub(super) fn with_environment(client: AmazonS3Builder, options: &BTreeMap<String, String>) -> AmazonS3Builder {
+    let has_own = has_credentials(options);
+    let told =
+        env::vars().filter(|(name, _)| name.starts_with("AWS_")).map(|(name, value)| (name.to_lowercase(), value));
+    let told = told.filter(|(name, _)| !(has_own && KEYS.contains(&name.as_str())));
+    told.fold(client, |client, (name, value)| match name.parse() {
+        Ok(key) => client.with_config(key, value),
+        Err(_) => client,
+    })
 }
 
 /// Where the environment says by itself how to get in.
@@ -82,8 +103,7 @@ fn is_set(variables: &[&str]) -> bool {
 }
 
 fn has_credentials(options: &BTreeMap<String, String>) -> bool {
-    let own = ["access_key_id", "skip_signature"];
-    options.keys().any(|key| own.contains(&key.strip_prefix("aws_").unwrap_or(key)))
+    [ACCESS_KEY, "aws_skip_signature"].iter().any(|name| options.contains_key(*name))
 }
 
 #[derive(Debug, Clone, Copy)]

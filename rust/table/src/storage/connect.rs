@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
@@ -67,7 +67,13 @@ impl Cloud {
 
     /// Options under the client's own names.
     fn settled(self, options: &Options) -> Result<Options> {
-        let mut settled: Options = options.iter().map(|(key, value)| (self.name_of(key), value.clone())).collect();
+        let mut settled = Options::new();
+        for (key, value) in options {
+            let other = settled.insert(self.name_of(key), value.clone());
+            if other.is_some_and(|other| other != *value) {
+                return Err(Error::option(format!("storage options say two things of {:?}", self.name_of(key))));
+            }
+        }
         if let Some(parts) = settled.remove(CONNECTION_STRING) {
             settled.extend(parts_of_connection(&parts)?);
         }
@@ -98,9 +104,13 @@ impl Cloud {
             (Self::Google, "token") => "google_application_credentials",
             (Self::Azure, "azure_storage_connection_string") => CONNECTION_STRING,
             (_, "anon") => "skip_signature",
-            _ => return key,
+            _ => key.as_str(),
         };
-        name.to_owned()
+        // One name for each option, or two would contradict each other unseen.
+        match name.parse::<AmazonS3ConfigKey>() {
+            Ok(known) if self == Self::S3 => known.as_ref().to_owned(),
+            _ => name.to_owned(),
+        }
     }
 
     fn client(self, url: &str, options: &Options) -> Result<Arc<dyn ObjectStore>> {
@@ -109,7 +119,7 @@ impl Cloud {
         };
         Ok(match self {
             Self::S3 => {
-                let builder = AmazonS3Builder::from_env().with_url(url);
+                let builder = aws_profile::with_environment(AmazonS3Builder::new(), options).with_url(url);
                 let builder = with_options(builder, options, AmazonS3Builder::with_config)?;
                 Arc::new(builder.build().map_err(failed)?)
             }
@@ -204,6 +214,15 @@ mod tests {
         let (scheme, _) = url.split_once("://").unwrap();
         let cloud = Cloud::of(scheme).unwrap();
         assert_eq!(cloud.open(url, &options(given)).unwrap().root(), url);
+    }
+
+    /// Whatever it is called, what options say stands before what a profile says.
+    #[rstest]
+    fn one_name_for_each_option(#[values("region", "aws_region", "AWS_REGION", "region_name")] name: &str) {
+        let settled = Cloud::S3.settled(&options(&[(name, "here"), ("skip_signature", "true")])).unwrap();
+        assert_eq!(settled.get("aws_region").map(String::as_str), Some("here"));
+        let twice = options(&[(name, "here"), ("Region", "there")]);
+        assert_eq!(Cloud::S3.settled(&twice).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
     }
 
     #[rstest]

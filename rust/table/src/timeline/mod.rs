@@ -41,7 +41,7 @@ pub struct Instant {
     pub state: State,
     /// File names of its states, in the order of states; none of an archived action.
     pub files: Vec<String>,
-    /// What the history keeps of its files.
+    /// Of an action that the history alone has.
     archived: Option<InHistory>,
 }
 

@@ -145,6 +145,22 @@ impl Snapshot {
         Ok(())
     }
 
+    /// The schema that the newest commit tells, if that was requested after `time`.
+    pub(crate) fn told_after(
+        storage: &dyn Storage,
+        config: &TableConfig,
+        timeline: &Timeline,
+        time: &str,
+    ) -> Result<Option<String>> {
+        for instant in timeline.commits().rev().take_while(|instant| instant.requested.as_str() > time) {
+            let metadata = timeline.commit_metadata(storage, instant)?;
+            if let Some(text) = metadata.schema().filter(|_| !rewrites(&metadata)) {
+                return with_dropped_columns(text, config).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether the commit states one.
     fn takes_schema_of(
         &mut self,

@@ -4,6 +4,7 @@ use hudini_format::action::CommitMetadata;
 
 use super::request::{CommitResult, IDEMPOTENCY_KEY, WriteRequest};
 use crate::options::Operation;
+use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{Instant, Timeline, again_if_gone};
 use crate::{Error, Result};
@@ -69,26 +70,45 @@ pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -
     again_if_gone(|| find_now(table, operation, key, back))
 }
 
+/// The history is asked only where the active timeline does not settle it.
 fn find_now(table: &Table, operation: Operation, key: &str, back: Back) -> Result<Option<CommitResult>> {
     let (config, storage) = (table.config()?, table.storage.as_ref());
-    let mut found = Timeline::load(storage, &config)?;
-    if back == Back::ToTheFirst {
-        found = found.with_history(storage, &config)?;
+    let active = Timeline::load(storage, &config)?;
+    match look(storage, &active, operation, key)? {
+        Looked::Found(done) => return Ok(Some(*done)),
+        Looked::FurtherBack if back == Back::ToTheFirst => {}
+        Looked::NotThere | Looked::FurtherBack => return Ok(None),
     }
-    for instant in found.commits().rev() {
-        let metadata = found.commit_metadata(storage, instant)?;
+    let mut archived = active.with_history(storage, &config)?;
+    archived.instants.retain(Instant::is_archived);
+    match look(storage, &archived, operation, key)? {
+        Looked::Found(done) => Ok(Some(*done)),
+        Looked::NotThere | Looked::FurtherBack => Ok(None),
+    }
+}
+
+enum Looked {
+    Found(Box<CommitResult>),
+    NotThere,
+    /// If anywhere.
+    FurtherBack,
+}
+
+fn look(storage: &dyn Storage, timeline: &Timeline, operation: Operation, key: &str) -> Result<Looked> {
+    for instant in timeline.commits().rev() {
+        let metadata = timeline.commit_metadata(storage, instant)?;
         let Some(told) = key_of(&metadata) else { continue };
         if told == key {
             let operation_then = metadata.operation_type.as_deref().and_then(|word| Operation::parse(word).ok());
-            return Ok(Some(result(operation_then.unwrap_or(operation), instant, &metadata)));
+            return Ok(Looked::Found(Box::new(result(operation_then.unwrap_or(operation), instant, &metadata))));
         }
         match Other::of(told, key) {
             Other::Nothing => {}
             Other::Later => return Err(counts_anew(key, told)),
-            Other::Earlier => return Ok(None),
+            Other::Earlier => return Ok(Looked::NotThere),
         }
     }
-    Ok(None)
+    Ok(Looked::FurtherBack)
 }
 
 fn result(operation: Operation, instant: &Instant, metadata: &CommitMetadata) -> CommitResult {

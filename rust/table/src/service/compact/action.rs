@@ -273,7 +273,8 @@ impl Work<'_> {
         let write_options = WriteOptions::of(options)?;
         let columns = arrow_schema(self.schema)?;
         let indexed = keep::indexed_columns(self.table.site(options), config, &columns)?;
-        Ranges::new(&columns, &indexed)?;
+        // Tasks would find out when they have begun.
+        Ranges::new(&columns, &indexed).map(drop)?;
         let inflight = format!("{}/{}", config.timeline_dir(), InstantFile::inflight(time, Action::Compaction));
         // Of the state a task asks which commits count, and nothing else that would grow with the table.
         let mut snapshot = self.snapshot.before(time);

@@ -132,7 +132,7 @@ impl Action {
         self.check_key_is_new(&found)?;
         self.check_new_keys(stats, &config, &found)?;
         check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
-        self.check_columns_show(&found)?;
+        self.check_columns_show(&config, &found)?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let metadata = self.metadata(stats)?;
         let done = service::Done::Wrote(&metadata, told);
@@ -150,17 +150,21 @@ impl Action {
             .with_hint("the process was paused for longer than its heartbeat allows; write again"))
     }
 
-    /// The columns of the newest request are the table's. A write that was requested later and is there already would hide
-    /// those that this one adds, from all readers, and from all writers who write its rows anew.
-    fn check_columns_show(&self, found: &Timeline) -> Result<()> {
-        match found.commits().next_back().filter(|newest| self.widens && newest.requested > self.time) {
-            None => Ok(()),
-            Some(_) => Err(Error::new(
+    /// The columns of the newest request that brought rows are the table's. One that came after this write and is there
+    /// already would hide those that this one adds, from all readers, and from all writers who write its rows anew.
+    fn check_columns_show(&self, config: &TableConfig, found: &Timeline) -> Result<()> {
+        if !self.widens {
+            return Ok(());
+        }
+        let later = Snapshot::told_after(self.storage(), config, found, &self.time)?;
+        match later.map(|text| arrow_schema(&text)).transpose()? {
+            Some(columns) if columns != self.columns => Err(Error::new(
                 ErrorKind::CommitConflict,
                 "this write adds columns, and one that began later was committed first",
             )
             .at_instant(&self.time)
             .with_hint("write again")),
+            _ => Ok(()),
         }
     }
 

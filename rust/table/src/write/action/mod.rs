@@ -158,7 +158,8 @@ impl Action {
             _ => None,
         };
         let indexed = keep::indexed_columns(site, &config, &columns)?;
-        Ranges::new(&columns, &indexed)?;
+        // Tasks would find out when they have begun.
+        Ranges::new(&columns, &indexed).map(drop)?;
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
         let kind = begin::kind_of(request.operation, &config);
