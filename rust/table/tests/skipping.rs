@@ -4,15 +4,18 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use hudini_format::bloom::BloomFilter;
 use hudini_format::metadata_record::{
     BloomFilterEntry, ColumnStats, FileId, IndexVersion, MetadataRecord, Partition, Payload, RecordIndexEntry,
     StatValue, ValueType, key,
 };
-use hudini_table::Table;
+use hudini_table::merge::{self, MergeRows};
 use hudini_table::options::{Options, QueryType};
 use hudini_table::scan::{Explanation, Scan, ScanRequest};
+use hudini_table::{Result, Table};
 use rstest::rstest;
 use support::lake::{FIRST, Lake, base, files, hfile_of, partitions, stats, time};
 
@@ -236,6 +239,7 @@ fn a_key_that_a_late_delete_may_have_taken_out_of_the_record_index_is_looked_for
 #[case::found_in_one_partition_and_perhaps_missed_in_the_other("EVENT_TIME_ORDERING", "")]
 #[case("COMMIT_TIME_ORDERING", "record_index 1")]
 fn a_record_index_kept_by_partition_may_have_a_key_in_several(#[case] mode: &str, #[case] by: &str) {
+    merge::register("a-merger-of-ours", Arc::new(Newer));
     let lake = lake_of(Lake::ordered(mode, "files,record_index"), &[]);
     for (partition, id) in [("x", A), ("y", C)] {
         let name = format!("{}_0-0-0_{FIRST}.hfile", Partition::RecordIndex.file_id_within(partition, 0));
@@ -353,4 +357,23 @@ fn a_damaged_index_costs_a_warning_and_leaves_nothing_out() {
         assert!(by.is_empty() || (index == "bloom_filters" && by == "record_index 2"), "{index}: {by}");
         assert_eq!(asked(&lake, filtered("lower(name) = 'ann'"), &[]).warnings, [""; 0], "{index} cannot tell");
     }
+}
+
+struct Newer;
+
+impl MergeRows for Newer {
+    fn merge(&self, _old: &RecordBatch, new: &RecordBatch) -> Result<RecordBatch> {
+        Ok(new.clone())
+    }
+}
+
+/// What a merger of somebody's own makes of two rows is in no file, and in no statistics.
+#[rstest]
+#[case("COMMIT_TIME_ORDERING", 1)]
+#[case("CUSTOM\nhoodie.record.merge.strategy.id=a-merger-of-ours", 2)]
+fn statistics_of_a_partition_tell_nothing_of_rows_that_a_merger_makes(#[case] mode: &str, #[case] read: usize) {
+    let lake = lake_of(Lake::ordered(mode, "files,partition_stats"), &[(20, "x", log(A, 20))]);
+    put_partition_stats(&lake, &[whole(stats("v", "x", 1, 3)), times("x", 10)]);
+    let slices = asked(&lake, filtered("v = 7"), &[]).slices;
+    assert_eq!(slices, read, "that of y, and that with a log");
 }

@@ -35,7 +35,11 @@ impl Question<'_> {
             let name = stats.file_name.as_deref().unwrap_or_default();
             by_path.entry(metadata_record::key::partition_path(name)).or_default().push(stats);
         }
+        let stored = self.has_stored_values_only();
         let of_partition = |slice: &FileSlice| {
+            if !stored && !slice.logs.is_empty() {
+                return true;
+            }
             let found = by_path.get(slice.partition.as_str());
             self.predicate.may_match(&Known(found.map(|found| of_all_files(found, &kinds)).unwrap_or_default()))
         };
@@ -56,12 +60,14 @@ impl Question<'_> {
 
     /// The files of slices that are left out if nothing in them matches: of those with logs, only where logs tell.
     pub(super) fn files_that_tell(&self, slices: &[FileSlice]) -> Vec<InPartition> {
-        // A merger of somebody's own makes values that are in no file.
-        let config = self.read.config;
-        let logs_tell =
-            config.version >= FIRST_WITH_LOG_STATS && config.merge_rule().is_ok_and(|rule| rule.merger.is_none());
+        let logs_tell = self.read.config.version >= FIRST_WITH_LOG_STATS && self.has_stored_values_only();
         let asked = slices.iter().filter(|slice| logs_tell || slice.logs.is_empty());
         asked.flat_map(files_of).collect()
+    }
+
+    /// A merger of somebody's own makes values that are in no file.
+    fn has_stored_values_only(&self) -> bool {
+        self.read.config.merge_rule().is_ok_and(|rule| rule.merger.is_none())
     }
 
     /// Which slices may match, by what is known of their files; of a file that is not named nothing is.
