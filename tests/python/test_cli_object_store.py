@@ -8,9 +8,9 @@ from pathlib import Path
 
 import boto3
 import pytest
-from moto import server
 
 import hudini
+from tests.support.s3 import served
 
 from .test_cli import run
 from .test_object_store import SECRETS, upload
@@ -27,11 +27,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> hudini.Table:
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"http://{host}:{port}"
-    running.stop()
+    with served() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

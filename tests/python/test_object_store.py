@@ -16,21 +16,18 @@ from typing import Any
 import boto3
 import pyarrow as pa
 import pytest
-from moto import server
 
 import hudini
 from tests.support.compare import difference
+from tests.support.s3 import served
 
 SECRETS = {"aws_access_key_id": "who", "aws_secret_access_key": "what", "aws_region": "us-east-1"}
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"http://{host}:{port}"
-    running.stop()
+    with served() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +142,14 @@ def test_profiles_of_the_aws_tools(bucket: Any, local: hudini.Table, monkeypatch
         hudini.open(path, storage_options={"profile": "sso"})
     monkeypatch.setenv("AWS_PROFILE", "lake")
     assert pa.table(hudini.open(path)).num_rows == 30
+
+
+def test_an_environment_that_is_no_text(
+    bucket: Any, options: dict[str, str], local: hudini.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = upload(bucket, local, "environment")
+    monkeypatch.setitem(os.environb, b"NO_TEXT", b"\xff")
+    assert pa.table(hudini.open(path, storage_options=options)).num_rows == 30
 
 
 def test_what_is_not_there(bucket: Any, options: dict[str, str], endpoint: str) -> None:

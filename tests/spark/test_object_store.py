@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
-from moto import server
 
 import hudini
 import hudini.spark as hs
+from tests.support.s3 import served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,16 +28,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     table = hudini.create(local, schema, "id", "ts", table_type="mor", options=buckets)
     table.upsert([{"id": f"k{n}", "ts": 1} for n in range(30)])
     table.upsert([{"id": f"k{n}", "ts": 2} for n in range(0, 30, 4)])
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    endpoint = "http://{}:{}".format(*running.get_host_and_port())
-    bucket = boto3.resource("s3", endpoint_url=endpoint, region_name="us-east-1", **SECRETS).Bucket("lake")
-    bucket.create()
-    for file in local.rglob("*"):
-        if file.is_file():
-            bucket.upload_file(str(file), f"trips/{file.relative_to(local)}")
-    yield {**SECRETS, "endpoint_url": endpoint, "region": "us-east-1"}
-    running.stop()
+    with served() as endpoint:
+        bucket = boto3.resource("s3", endpoint_url=endpoint, region_name="us-east-1", **SECRETS).Bucket("lake")
+        bucket.create()
+        for file in local.rglob("*"):
+            if file.is_file():
+                bucket.upload_file(str(file), f"trips/{file.relative_to(local)}")
+        yield {**SECRETS, "endpoint_url": endpoint, "region": "us-east-1"}
 
 
 def test_the_helpers_take_options_of_the_storage(spark: SparkSession, told: dict[str, str]) -> None:

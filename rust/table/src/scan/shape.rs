@@ -50,16 +50,16 @@ impl RowShape {
         Ok(meta::with_meta(&user.unwrap_or_else(Schema::empty)))
     }
 
-    /// The same as files are asked for them: of a column that is shown as text some have the text, because an UPDATE in SQL
+    /// The same, as files are asked for them: of a column that is shown as text some have the text, because an UPDATE in SQL
     /// writes what is shown.
-    pub(super) fn asked(&self, snapshot: &Snapshot, is_compared: impl Fn(&str) -> bool) -> Result<Schema> {
+    pub(super) fn asked(&self, stored: &Schema, is_compared: impl Fn(&str) -> bool) -> Schema {
         let asked = |field: &FieldRef| match field.data_type() {
             DataType::Int32 | DataType::Int64 | DataType::Float32 | DataType::Float64 if !is_compared(field.name()) => {
                 self.shown_field(field)
             }
             _ => Arc::clone(field),
         };
-        Ok(Schema::new(Self::stored(snapshot)?.fields().iter().map(asked).collect::<Vec<_>>()))
+        Schema::new(stored.fields().iter().map(asked).collect::<Vec<_>>())
     }
 
     /// All columns as they are shown.

@@ -117,10 +117,10 @@ impl Reading {
     }
 
     /// All columns as files are asked for them.
-    fn asked(&self) -> Result<Schema> {
+    fn asked(&self, stored: &Schema) -> Schema {
         let ordering = &self.rule.ordering;
-        self.shape
-            .asked(&self.snapshot, |name| ordering.iter().any(|field| field == name) || self.rule.makes_keys(name))
+        let is_compared = |name: &str| ordering.iter().any(|field| field == name) || self.rule.makes_keys(name);
+        self.shape.asked(stored, is_compared)
     }
 
     /// All columns of the rows.
@@ -168,7 +168,8 @@ impl RowSplit {
     pub(super) fn left_out(&self, storage: &Arc<dyn Storage>) -> Result<LeftOut> {
         let mut left_out = LeftOut::default();
         let Some(filter) = self.filter(self.schema()?.as_ref())? else { return Ok(left_out) };
-        let (stored, asked) = (RowShape::stored(&self.reading.snapshot)?, self.reading.asked()?);
+        let stored = RowShape::stored(&self.reading.snapshot)?;
+        let asked = self.reading.asked(&stored);
         for slice in self.slices.iter().filter(|slice| slice.logs.is_empty() && filter.fits(&stored)) {
             let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
             let wanted = |name: &str| filter.needed.field_with_name(name).is_ok() && !folder.has(name);
@@ -200,7 +201,8 @@ impl RowSplit {
         filter: Option<&Arc<Filter>>,
         manner: &Manner,
     ) -> Result<Batches> {
-        let (stored, asked) = (RowShape::stored(&self.reading.snapshot)?, self.reading.asked()?);
+        let stored = RowShape::stored(&self.reading.snapshot)?;
+        let asked = self.reading.asked(&stored);
         let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
         let shown = filter.map_or(output, |filter| &filter.needed);
         let wanted = |name: &str| shown.field_with_name(name).is_ok() && !folder.has(name);

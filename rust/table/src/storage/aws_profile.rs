@@ -81,8 +81,9 @@ pub(super) fn add(options: &mut BTreeMap<String, String>) -> Result<()> {
 /// another get nobody in.
 pub(super) fn with_environment(client: AmazonS3Builder, options: &BTreeMap<String, String>) -> AmazonS3Builder {
     let has_own = has_credentials(options);
-    let told =
-        env::vars().filter(|(name, _)| name.starts_with("AWS_")).map(|(name, value)| (name.to_lowercase(), value));
+    // Others may hold what is no text.
+    let told = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let told = told.filter(|(name, _)| name.starts_with("AWS_")).map(|(name, value)| (name.to_lowercase(), value));
     let told = told.filter(|(name, _)| !(has_own && KEYS.contains(&name.as_str())));
     told.fold(client, |client, (name, value)| match name.parse() {
         Ok(key) => client.with_config(key, value),

@@ -136,9 +136,9 @@ fn from_tree(
 ) -> Result<Vec<Entry>> {
     let mut missing = None;
     for _ in 0..LOOKS {
-        let Some(mut files) = history_files(storage, dir)? else { return Ok(Vec::new()) };
-        files.retain(|(name, _)| wanted(name));
-        match read_files(storage, files, columns, instants)? {
+        let Some(files) = history_files(storage, dir)? else { return Ok(Vec::new()) };
+        let paths = files.into_iter().filter(|(name, _)| wanted(name)).map(|(_, path)| path);
+        match read_files(storage, paths, columns, instants)? {
             Read::All(entries) => return Ok(entries),
             Read::Gone(path) => missing = Some(path),
         }
@@ -178,12 +178,12 @@ enum Read {
 
 fn read_files(
     storage: &dyn Storage,
-    files: Vec<(FileName, String)>,
+    paths: impl Iterator<Item = String>,
     columns: Columns,
     instants: &impl RangeBounds<String>,
 ) -> Result<Read> {
     let mut entries = Vec::new();
-    for (_, path) in files {
+    for path in paths {
         let Some(meta) = storage.head(&path)? else { return Ok(Read::Gone(path)) };
         let fetch = |ranges| storage.submit(&path, ranges).wait();
         let rows = Reader::fetch(meta.size, columns, instants, fetch);
