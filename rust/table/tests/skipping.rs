@@ -235,6 +235,15 @@ fn a_key_that_a_late_delete_may_have_taken_out_of_the_record_index_is_looked_for
     assert_eq!(left_out(&lake, "id in ('1', '2')"), "");
 }
 
+#[test]
+fn a_key_that_an_overlapping_write_may_have_brought_back_is_looked_for_everywhere() {
+    let bucket = "00000003-38af-4dfb-a91d-75ee0f63f035-0";
+    let lake = lake_of(Lake::new("files,record_index"), &[(20, "y", base(bucket, 20))]);
+    put_locations(&lake, &[("1", "x", A)]);
+    assert_eq!(left_out(&lake, "id = '1'"), "record_index 3");
+    assert_eq!(left_out(&lake, "id in ('1', '2')"), "");
+}
+
 #[rstest]
 #[case::found_in_one_partition_and_perhaps_missed_in_the_other("EVENT_TIME_ORDERING", "")]
 #[case("COMMIT_TIME_ORDERING", "record_index 1")]

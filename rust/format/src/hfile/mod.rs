@@ -45,6 +45,6 @@ pub use info::FileInfo;
 pub use layout::Layout;
 pub use lookup::{DataBlock, LookupBlock};
 pub use reader::{Blocks, Entries, Entry, Reader};
-pub use span::Span;
+pub use span::{Span, is_ambiguous, is_before};
 pub use trailer::{TRAILER_BYTES, Trailer};
 pub use writer::{DEFAULT_BLOCK_BYTES, Options, Writer};

@@ -74,8 +74,7 @@ impl Span<'_> {
 type Order = fn(&[u8], &[u8]) -> Ordering;
 
 fn each_order(key: &[u8], window: impl Fn(Order) -> Range<usize>) -> [Range<usize>; 2] {
-    let ambiguous = key.iter().any(|byte| *byte >= FIRST_AMBIGUOUS);
-    [window(<[u8]>::cmp), if ambiguous { window(java_order) } else { 0..0 }]
+    [window(<[u8]>::cmp), if is_ambiguous(key) { window(java_order) } else { 0..0 }]
 }
 
 fn bound_key(bound: Bound<&[u8]>) -> Option<&[u8]> {
@@ -83,6 +82,16 @@ fn bound_key(bound: Bound<&[u8]>) -> Option<&[u8]> {
         Bound::Included(key) | Bound::Excluded(key) => Some(key),
         Bound::Unbounded => None,
     }
+}
+
+/// Whether there are keys before which it comes in one order, and behind which in the other; they are ambiguous too.
+pub fn is_ambiguous(key: &[u8]) -> bool {
+    key.iter().any(|byte| *byte >= FIRST_AMBIGUOUS)
+}
+
+/// Whether a key comes before another one, whichever way a file is sorted.
+pub fn is_before(key: &[u8], other: &[u8]) -> bool {
+    key < other && (!is_ambiguous(other) || java_order(key, other).is_lt())
 }
 
 /// The part of a key before its first ambiguous character.

@@ -1,13 +1,14 @@
 //! One file group: the base file and the logs on top of it, merged by key.
 //!
 //! Records of one key merge in the order of their arrival. What the logs say of the wanted keys is held in memory; the
-//! base file is gone through a stretch of blocks at a time.
+//! base file is gone through a stretch of blocks at a time. It is sorted by bytes, or as Java sorts texts if Apache Hudi
+//! wrote it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use hudini_format::hfile::{IndexEntry, Span};
+use hudini_format::hfile::{self, IndexEntry, Span};
 use hudini_format::log::{Block, BlockKind, delete};
 use hudini_format::metadata_record::{MetadataRecord, RecordSchema, merge};
 
@@ -72,7 +73,7 @@ impl Wanted {
     }
 }
 
-/// The records of a group, merged, by key. Nothing follows an error.
+/// The records of a group, merged, in the order of the base file. Nothing follows an error.
 pub(super) struct Records {
     wanted: Wanted,
     base: Option<Base>,
@@ -160,6 +161,27 @@ impl Base {
     }
 }
 
+/// Records with their keys in the order of bytes.
+///
+/// Where the order of Java's texts is another one, only neighbours of ambiguous keys change places.
+pub(super) fn by_bytes(
+    records: impl Iterator<Item = Result<MetadataRecord>>,
+) -> impl Iterator<Item = Result<MetadataRecord>> {
+    let mut records = records.peekable();
+    let mut ready = VecDeque::new();
+    std::iter::from_fn(move || {
+        if ready.is_empty() {
+            let is_ambiguous = |record: &Result<MetadataRecord>| {
+                record.as_ref().is_ok_and(|record| hfile::is_ambiguous(record.key.as_bytes()))
+            };
+            let neighbours = std::iter::from_fn(|| records.next_if(is_ambiguous)?.ok());
+            ready = neighbours.collect();
+            ready.make_contiguous().sort_by(|a: &MetadataRecord, b| a.key.cmp(&b.key));
+        }
+        ready.pop_front().map(Ok).or_else(|| records.next())
+    })
+}
+
 fn merge_base(
     base: &Base,
     fetched: &Fetched,
@@ -171,12 +193,7 @@ fn merge_base(
         let mut is_wanted = wanted.in_turn();
         for cell in cells.iter().filter(|cell| is_wanted(cell.key)) {
             let record = MetadataRecord::decode(cell.key, cell.value, &base.schema)?;
-            changes.take_before(&record.key, merged);
-            let record = match changes.take(&record.key) {
-                None => Some(record),
-                Some(change) => change.over(record)?,
-            };
-            merged.extend(record.and_then(MetadataRecord::settle));
+            changes.merge(record, merged)?;
         }
         Ok(())
     })
@@ -250,18 +267,26 @@ impl Changes {
         self.0.insert(key, Change::Replaces(None));
     }
 
-    fn take(&mut self, key: &str) -> Option<Change> {
-        self.0.remove(key)
+    /// Merges them with the next record of the base file.
+    fn merge(&mut self, older: MetadataRecord, merged: &mut VecDeque<MetadataRecord>) -> Result<()> {
+        self.take_before(&older.key, merged);
+        let record = match self.0.remove(&older.key) {
+            None => Some(older),
+            Some(change) => change.over(older)?,
+        };
+        merged.extend(record.and_then(MetadataRecord::settle));
+        Ok(())
     }
 
     /// The records of keys that come before one of the base file, and so are not in it.
     fn take_before(&mut self, key: &str, taken: &mut VecDeque<MetadataRecord>) {
-        while let Some(first) = self.0.first_entry().filter(|first| first.key().as_str() < key) {
+        let is_before = |first: &str| hfile::is_before(first.as_bytes(), key.as_bytes());
+        while let Some(first) = self.0.first_entry().filter(|first| is_before(first.key())) {
             taken.extend(first.remove().alone());
         }
     }
 
-    /// Those of keys that come after the base file.
+    /// Those of keys that the base file does not have.
     fn rest(self) -> VecDeque<MetadataRecord> {
         self.0.into_values().filter_map(Change::alone).collect()
     }
@@ -368,9 +393,47 @@ impl Visitor for LogReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hudini_format::metadata_record::{FileEntry, Payload};
     use proptest::prelude::*;
 
+    fn record(key: &str, file: &str) -> MetadataRecord {
+        let payload = Payload::Files(BTreeMap::from([(file.to_owned(), FileEntry::new(1))]));
+        MetadataRecord { key: key.to_owned(), payload, file_name: None }
+    }
+
     proptest! {
+        /// Whichever way the base file is sorted.
+        #[test]
+        fn records_merge_and_come_by_bytes(
+            base in prop::collection::btree_set("[a-b\u{e000}\u{10000}]{1,3}", 0..12),
+            changed in prop::collection::btree_set("[a-b\u{e000}\u{10000}]{1,3}", 0..12),
+            by_java in any::<bool>(),
+        ) {
+            let mut sorted: Vec<_> = base.iter().collect();
+            if by_java {
+                sorted.sort_by_key(|key| key.encode_utf16().collect::<Vec<_>>());
+            }
+            let mut changes = Changes::default();
+            changed.iter().for_each(|key| changes.put(record(key, "new")).unwrap());
+            let mut merged = VecDeque::new();
+            for key in sorted {
+                changes.merge(record(key, "old"), &mut merged).unwrap();
+            }
+            merged.extend(changes.rest());
+            let found: Vec<_> = by_bytes(merged.into_iter().map(Ok)).map(Result::unwrap).collect();
+            let expected: Vec<_> = base.union(&changed).map(|key| {
+                let sides = [(&base, "old"), (&changed, "new")];
+                let files = sides.iter().filter(|(keys, _)| keys.contains(key));
+                (key.clone(), files.map(|(_, file)| (*file).to_owned()).collect::<std::collections::BTreeSet<_>>())
+            }).collect();
+            let files = |record: &MetadataRecord| match &record.payload {
+                Payload::Files(files) => files.keys().cloned().collect(),
+                other => panic!("{other:?}"),
+            };
+            let found: Vec<_> = found.iter().map(|record| (record.key.clone(), files(record))).collect();
+            prop_assert_eq!(found, expected);
+        }
+
         /// Blocks in Java's order of texts do not ascend.
         #[test]
         fn keys_in_any_order_are_told(

@@ -14,7 +14,7 @@ use hudini_format::name::{BaseFileName, write_token};
 use super::deltacommit::{self, COMPACT, RecordFile, WrittenSchema};
 use super::open;
 use crate::config::TableConfig;
-use crate::metadata::group::{Records, Wanted};
+use crate::metadata::group::{Records, Wanted, by_bytes};
 use crate::metadata::{FOLDER, MetadataTable};
 use crate::options;
 use crate::site::Site;
@@ -138,7 +138,7 @@ fn compact(
     }
     let mut file = RecordFile::new(schema)?;
     let mut rows = 0;
-    for record in Records::open(&table.table, &table.counted, &slice, Wanted::All)? {
+    for record in by_bytes(Records::open(&table.table, &table.counted, &slice, Wanted::All)?) {
         file.put(&record?, Some(&name))?;
         rows += 1;
     }

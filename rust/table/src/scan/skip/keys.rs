@@ -6,6 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
+use hudini_format::hash::bucket_of_file_id;
 use hudini_format::metadata_record::{Partition, key};
 use hudini_format::properties::IndexDefinition;
 
@@ -25,7 +26,7 @@ impl Question<'_> {
             return Ok(None);
         }
         let Some(keys) = self.keys()? else { return Ok(None) };
-        self.located(&keys, slices, self.deletes_are_never_late())
+        self.located(&keys, slices, self.deletes_are_never_late() && self.writers_take_turns(slices))
     }
 
     pub(super) fn by_secondary_index(&self, slices: &[FileSlice]) -> Result<Wanted> {
@@ -118,6 +119,13 @@ impl Question<'_> {
     /// leave its record index, and a row of the base file may outlive a delete that came too late.
     fn deletes_are_never_late(&self) -> bool {
         self.read.config.merge_rule().is_ok_and(|rule| !rule.by_event_time && rule.merger.is_none())
+    }
+
+    /// Whether no two writes of a file group overlapped. Buckets of logs are written without a lock: a row may come into its
+    /// slice behind a delete that was requested later, and was merged and compacted before; the index has it deleted.
+    fn writers_take_turns(&self, slices: &[FileSlice]) -> bool {
+        let is_bucket = |slice: &FileSlice| bucket_of_file_id(&slice.file_id).is_some();
+        !self.read.config.is_mor() || !slices.iter().any(is_bucket)
     }
 
     /// The texts under which a secondary index has the values that a filter asks of its column; of texts and whole numbers
