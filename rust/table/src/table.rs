@@ -174,7 +174,7 @@ impl Table {
                 operation: operation(instant)?,
             })
         };
-        timeline.instants.iter().map(line).collect()
+        timeline.instants.iter().filter(|instant| wanted.archived || !instant.is_archived()).map(line).collect()
     }
 
     fn history_entry(&self, timeline: &Timeline, instant: &timeline::Instant) -> Result<HistoryEntry> {

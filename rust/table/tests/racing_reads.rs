@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use hudini_table::context::{Context, ManualClock, SeededIds};
 use hudini_table::options::{CleanPolicy, Operation, Options, TableType};
-use hudini_table::scan::{Scan, ScanRequest, Window};
+use hudini_table::scan::{Images, Scan, ScanRequest, Window};
 use hudini_table::service::{self, CleanRequest, CompactRequest};
 use hudini_table::{ErrorKind, Listed, Result, Table};
 use rstest::rstest;
@@ -81,12 +81,21 @@ fn written(keeps_metadata: bool, spec: &Spec) -> World {
 fn sweep(keeps_metadata: bool, table_type: TableType, others: Others, read: impl Fn(&Table) -> Result<()>) {
     let spec = Spec { buckets: 1, ..Spec::new(table_type) };
     let started = written(keeps_metadata, &spec);
+    sweep_beside(&started, move |table| others.act(&spec, table), read, &others.after());
+}
+
+/// The same on a table that is there, of which others leave these rows.
+fn sweep_beside(
+    started: &World,
+    act: impl Fn(&Table) + Clone + Send + 'static,
+    read: impl Fn(&Table) -> Result<()>,
+    after: &Model,
+) {
     for at in 1.. {
-        let _scene = Scene(format!("{others:?} at call {at}"));
+        let _scene = Scene(format!("at call {at}"));
         let world = started.copy();
-        let writer = with(world.table(), NOTHING_BY_ITSELF);
-        let writes_as = spec.clone();
-        let storage = Meanwhile::new(Arc::clone(&world.store), at, move || others.act(&writes_as, &writer));
+        let (writer, act) = (with(world.table(), NOTHING_BY_ITSELF), act.clone());
+        let storage = Meanwhile::new(Arc::clone(&world.store), at, move || act(&writer));
         let clock = Arc::new(ManualClock::ticking(support::START + 3_600_000));
         let context = Context { clock, ids: Arc::new(SeededIds::new(99)), threads: 1 };
         let outcome = read(&world.table_in(Arc::clone(&storage) as _, context));
@@ -97,7 +106,7 @@ fn sweep(keeps_metadata: bool, table_type: TableType, others: Others, read: impl
             assert!(at > 10);
             return;
         }
-        assert_eq!(rows_of(&world.table()), others.after());
+        assert_eq!(rows_of(&world.table()), *after);
     }
 }
 
@@ -144,6 +153,34 @@ fn a_read_of_an_older_state(
     }
 }
 
+/// The clean was planned before, so nothing new shows on the timeline.
+#[rstest]
+fn a_read_of_an_older_state_beside_a_planned_clean(
+    #[values(false, true)] keeps_metadata: bool,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let world = written(keeps_metadata, &spec);
+    let clean = |table: &Table, schedule| {
+        let (policy, retain) = (Some(CleanPolicy::Versions), Some(1));
+        let options = Options::default();
+        let request = CleanRequest { options, schedule, execute: !schedule, dry_run: false, policy, retain };
+        drop(service::clean(table, &request).unwrap());
+    };
+    clean(&with(world.table(), NOTHING_BY_ITSELF), true);
+    let instants: Vec<_> = world.table().timeline().unwrap().commits().cloned().collect();
+    for (instant, ts) in instants.iter().zip(1..) {
+        let act = move |table: &Table| clean(table, false);
+        let read = |table: &Table| {
+            let columns = Some(vec!["ts".to_owned()]);
+            let as_of = Some(instant.requested.clone());
+            assert_eq!(times(table, ScanRequest { as_of, columns, ..ScanRequest::default() })?, [ts; 4]);
+            Ok(())
+        };
+        sweep_beside(&world, act, read, &model(&batch(5)));
+    }
+}
+
 #[rstest]
 fn a_read_of_a_range(
     #[values(false, true)] keeps_metadata: bool,
@@ -154,6 +191,31 @@ fn a_read_of_a_range(
         let columns = Some(vec!["ts".to_owned()]);
         let times = times(table, ScanRequest { window: Some(Window::default()), columns, ..ScanRequest::default() })?;
         assert!(times.len() == 4 && times.iter().all(|ts| *ts == times[0]), "{times:?}");
+        Ok(())
+    });
+}
+
+/// Four rows are new, changed twice, replaced by four new ones, and changed again; by others too.
+#[rstest]
+fn what_happened_in_a_range(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(Others::Clean, Others::Overwrite, Others::Archive)] others: Others,
+    #[values(0, 3)] writes_before: usize,
+) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let timeline = written(false, &spec).table().timeline().unwrap();
+    let last_before = timeline.commits().take(writes_before).last();
+    let start = last_before.and_then(|instant| instant.completed.clone());
+    sweep(false, table_type, others, |table| {
+        let (window, changes) = (Some(Window { start: start.clone(), end: None }), Some(Images::Struct));
+        let scan = Scan::plan(table, ScanRequest { window, changes, ..ScanRequest::default() })?;
+        let batches = scan.read()?.collect::<Result<Vec<_>>>()?;
+        let operations = || batches.iter().flat_map(|rows| rows.column(0).as_string::<i32>());
+        let count = |of: &str| operations().filter(|operation| *operation == Some(of)).count();
+        let replaced = count("d") / 4;
+        assert!([1, 2].contains(&replaced), "{replaced}");
+        let (before, changed) = if writes_before == 0 { (4, 12) } else { (0, 4) };
+        assert!(count("i") == before + 4 * replaced && count("u") >= changed, "{} {}", count("i"), count("u"));
         Ok(())
     });
 }

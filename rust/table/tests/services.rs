@@ -14,7 +14,7 @@ use hudini_table::storage::faulty::{Fault, FaultPlan};
 use hudini_table::{ErrorKind, Listed, Result, Table, timeline};
 use rstest::rstest;
 
-use support::{Model, Place, Scene, Spec, World, row, rows_of, upserted};
+use support::{Model, Place, Scene, Spec, World, model, row, rows_of, upserted};
 
 const BY_HAND: &[(&str, &str)] = &[("hoodie.clean.automatic", "false"), ("hoodie.archive.automatic", "false")];
 const SMALL: &[(&str, &str)] = &[
@@ -138,8 +138,11 @@ fn a_plan_is_carried_out_later() {
     let table = world.table();
     let planned = service::clean(&table, &CleanRequest { execute: false, ..request(CleanPolicy::Commits, 3) }).unwrap();
     assert_eq!((planned.completed, left(&world, &instants).len()), (None, 7));
-    // From now on files may be gone.
-    assert_eq!(as_of(&table, &instants[0]).unwrap_err().kind(), ErrorKind::InstantCleaned);
+    // From the first file on that is gone, states may not be whole: an older file would stand in for it.
+    assert_eq!(as_of(&table, &instants[1]).unwrap(), 1);
+    let begun = world.copy();
+    begun.store.delete(world.data_files().iter().find(|file| file.contains(&instants[1])).unwrap()).unwrap();
+    assert_eq!(as_of(&begun.table(), &instants[1]).unwrap_err().kind(), ErrorKind::InstantCleaned);
     let done = service::clean(&table, &CleanRequest { schedule: false, ..request(CleanPolicy::Commits, 1) }).unwrap();
     assert_eq!((done.instant.clone(), left(&world, &instants)), (planned.instant.clone(), vec![4, 5, 6, 7]));
     assert_eq!(done.finished, [planned.instant.unwrap()]);
@@ -377,6 +380,40 @@ fn a_clean_of_slices_with_logs_fails_at_every_call(#[case] world: World) {
         assert_eq!(world.data_files(), kept);
         assert_eq!(world.table().timeline().unwrap().pending().count(), 0);
     });
+}
+
+/// As Apache Hudi leaves it with `hoodie.archive.beyond.savepoint`: of the first commits only the saved one is active.
+#[rstest]
+fn commits_that_were_archived_behind_a_savepoint_count(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(false, true)] keeps_metadata: bool,
+) {
+    let place = Place::Memory;
+    let world = if keeps_metadata { World::keeping_metadata(place) } else { World::new(place) };
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let table = with(spec.create(&world), BY_HAND);
+    let rows: Vec<_> = (0..12).map(|n| row(&format!("k{n}"), &format!("city{n}"), n, "")).collect();
+    let saved = spec.upsert(&table, &rows[..1]).unwrap();
+    rows[1..].iter().for_each(|row| drop(spec.upsert(&table, std::slice::from_ref(row)).unwrap()));
+    let files = world.files();
+    let done = service::archive(&with(world.table(), SMALL), &Options::default()).unwrap();
+    assert!(done.instants.len() > 3, "{:?}", done.instants);
+    assert_eq!(rows_of(&world.table()), model(&rows));
+    let (saved, completed) = (saved.instant.unwrap(), saved.completed.unwrap());
+    for (path, bytes) in files.iter().filter(|(path, _)| path.starts_with(&format!(".hoodie/timeline/{saved}"))) {
+        world.put(path, bytes);
+    }
+    world.put(&format!(".hoodie/timeline/{saved}_{completed}.savepoint"), b"");
+    assert_eq!(rows_of(&world.table()), model(&rows));
+    let warnings = Scan::plan(&world.table(), ScanRequest::default()).unwrap().explain().unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.contains(&saved)), "{warnings:?}");
+    let as_of = |time: &str| {
+        let request = ScanRequest { as_of: Some(time.to_owned()), ..ScanRequest::default() };
+        Scan::plan(&world.table(), request).unwrap().count().unwrap()
+    };
+    assert_eq!((as_of(&saved), as_of(&done.instants[3])), (1, 4));
+    spec.upsert(&world.table(), &[row("k1", "city1", 100, "")]).unwrap();
+    assert_eq!(rows_of(&world.table()).len(), 12);
 }
 
 #[rstest]

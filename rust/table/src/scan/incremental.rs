@@ -1,7 +1,7 @@
 //! What changed in a range of time: the newest state, at the end of the range, of the rows that were written within it.
 //!
-//! The rows are looked for in the files that the range's writes left, merged as they stood at the end of the range; files
-//! from before the range are not asked, so a late change counts although it lost against the base row, as in Apache Hudi.
+//! The rows are looked for in the files that the range's writes left, merged as they stood at the end of the range. Rows from
+//! before the range do not take part, so a late change counts although it lost against the base row, as in Apache Hudi.
 //! Rows that a write only carried along keep the commit time of the write that made them, so the commit time tells which
 //! ones count; compaction and clustering bring nothing new. Deleted rows are not there: that is what changes tell.
 
@@ -64,10 +64,11 @@ pub(super) fn pin(
     laps.done("timeline");
     let partitions: Vec<String> = touched.groups.keys().cloned().collect();
     let mut listed = Listing::of(table, config, &timeline, Partitions::These(&partitions))?;
-    let (metadata, warning) = (listed.metadata.take(), listed.warning.take());
+    let metadata = listed.metadata.take();
+    let warnings = listed.warning.take().into_iter().chain(timeline.warning()).collect();
     let slices = touched.slices(storage, listed.slices(storage, config, &snapshot)?, &snapshot)?;
     laps.done("listing");
-    let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warning, newest: false };
+    let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warnings, newest: false };
     Ok((snapshot, candidates))
 }
 

@@ -82,8 +82,8 @@ pub(super) struct Candidates {
     pub(super) commits: Option<BTreeSet<String>>,
     /// What they were listed by, unless that is storage.
     pub(super) metadata: Option<MetadataTable>,
-    /// Why it was not asked, although it is there.
-    pub(super) warning: Option<String>,
+    /// What the caller should know of how they were found.
+    pub(super) warnings: Vec<String>,
     /// Whether all their rows are read, merged, and nothing is newer.
     pub(super) newest: bool,
 }
@@ -123,11 +123,12 @@ pub(super) fn pin(
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
         let window = Window { start: start?, end: end? };
         if let Some(images) = request.changes {
-            let (snapshot, parts) = changes::pin(table, config, &window)?;
+            let (snapshot, parts, warning) = changes::pin(table, config, &window)?;
             laps.done("listing");
             let found = Found::Changes { images, parts };
             let (pruned, listing) = (Pruned::default(), Source::Storage);
-            return Ok((snapshot, Pinned { found, pruned, listing, warnings: Vec::new(), took: laps.took }));
+            let warnings = Vec::from_iter(warning);
+            return Ok((snapshot, Pinned { found, pruned, listing, warnings, took: laps.took }));
         }
         let (snapshot, candidates) = incremental::pin(table, config, &window, &mut laps)?;
         let pinned = candidates.chosen(table, config, shape, &snapshot, choice(&snapshot)?, laps)?;
@@ -143,6 +144,9 @@ pub(super) fn pin(
     let choice = RefCell::new(new_choice()?);
     let wanted = |partition: &str| choice.borrow_mut().wants_partition(partition);
     let mut listing = Listing::of(table, config, &timeline, Partitions::Where(&wanted))?;
+    if let Some(as_of) = &as_of {
+        listing.check_as_of(storage, &timeline, as_of)?;
+    }
     let absent = match gone {
         Gone::Refused => {
             let wants = |partition: &str| match &mut uncounted {
@@ -154,7 +158,8 @@ pub(super) fn pin(
         Gone::PassedOver => Absent::default(),
     };
     listing.check_whole(storage, config, &timeline)?;
-    let (metadata, warning) = (listing.metadata.take(), listing.warning.take());
+    let metadata = listing.metadata.take();
+    let warnings = listing.warning.take().into_iter().chain(timeline.warning()).collect();
     let mut slices = listing.slices(storage, config, &snapshot)?;
     laps.done("listing");
     if mode == QueryType::ReadOptimized {
@@ -164,7 +169,7 @@ pub(super) fn pin(
     absent.check(storage, &slices)?;
     let merged = table.options.get_or_default(&options::MERGE_TYPE)? != MergeType::Unmerged;
     let newest = as_of.is_none() && merged && mode == QueryType::Snapshot;
-    let candidates = Candidates { slices, commits: None, metadata, warning, newest };
+    let candidates = Candidates { slices, commits: None, metadata, warnings, newest };
     let pinned = candidates.chosen(table, config, shape, &snapshot, choice.into_inner(), laps)?;
     Ok((snapshot, pinned))
 }
@@ -180,9 +185,9 @@ impl Candidates {
         mut choice: Choice,
         mut laps: Laps<'_>,
     ) -> Result<Pinned> {
-        let Self { mut slices, commits, metadata, warning, newest } = self;
+        let Self { mut slices, commits, metadata, mut warnings, newest } = self;
         slices.retain(|slice| choice.wants(slice));
-        let (mut pruned, mut warnings) = (choice.pruned(), Vec::from_iter(warning));
+        let mut pruned = choice.pruned();
         if let Some(metadata) = metadata.as_ref().filter(|_| !slices.is_empty())
             && table.options.get_or_default(&options::DATA_SKIPPING)?
         {

@@ -40,8 +40,10 @@ impl Evolution {
             let times = name.strip_suffix(SCHEMA_COMMIT)?;
             Some(times.split_once('_').map_or(times, |(requested, _)| requested).to_owned())
         };
-        let commits = files.filter_map(|name| Some((requested(&name)?, name)));
-        let newest = commits.filter(|(requested, _)| counts(requested)).max();
+        let (counted, later): (Vec<_>, Vec<_>) =
+            files.filter_map(|name| Some((requested(&name)?, name))).partition(|(requested, _)| counts(requested));
+        // Apache Hudi cleans old ones away; those that came later know all that the old ones knew.
+        let newest = counted.into_iter().max().or_else(|| later.into_iter().min());
         let (_, name) = newest.ok_or_else(|| {
             Error::unsupported(format!("a table whose columns have ids ({LATEST_SCHEMA}), but no history of them"))
                 .at_path(SCHEMA_DIR)
@@ -65,5 +67,46 @@ impl Evolution {
                 .at_path(SCHEMA_DIR)
         })?;
         Ok(latest.names_in(then))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::context::ManualClock;
+    use crate::storage::memory::Memory;
+
+    fn version(id: u32, name: &str) -> String {
+        format!(
+            r#"{{"max_column_id":0,"version_id":{id},"type":"record","fields":[{{"id":0,"name":"{name}","optional":true,"type":"string"}}]}}"#
+        )
+    }
+
+    #[test]
+    fn a_state_whose_schema_commit_was_cleaned_away_has_a_later_one() {
+        let memory = Memory::new("t", Arc::new(ManualClock::new(0)));
+        let put = |time: &str, versions: &[String]| {
+            let history = format!(r#"{{"schemas":[{}]}}"#, versions.join(","));
+            memory.replace(&format!("{SCHEMA_DIR}/{time}_{time}5.schemacommit"), history.as_bytes()).unwrap();
+        };
+        let known = [version(100, "old"), version(200, "new"), version(300, "newest")];
+        put("300", &known);
+        memory.replace(&format!("{SCHEMA_DIR}/200.schemacommit.requested"), b"").unwrap();
+        let commit = CommitMetadata {
+            extra_metadata: Some([(LATEST_SCHEMA.to_owned(), version(200, "new"))].into()),
+            ..CommitMetadata::default()
+        };
+        let names_then = || {
+            let evolution = Evolution::of(&memory, &commit, |requested| requested <= "200").unwrap().unwrap();
+            ["100", "200"].map(|time| evolution.names_at(time).unwrap())
+        };
+        let latest = TableSchema::decode(&version(200, "new")).unwrap();
+        let expected = [("old", 100), ("new", 200)]
+            .map(|(name, id)| latest.names_in(&TableSchema::decode(&version(id, name)).unwrap()));
+        assert_eq!(names_then(), expected);
+        put("200", &known[..2]);
+        assert_eq!(names_then(), expected, "what counts comes first");
     }
 }

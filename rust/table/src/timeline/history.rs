@@ -320,6 +320,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_archived_behind_a_savepoint_is_not_missing() {
+        use crate::timeline::Timeline;
+        let memory = table();
+        let archived = file(&memory, &["050", "150", "160"]);
+        manifest(&memory, 1, vec![archived]);
+        memory.replace(&format!("{DIR}/_version_"), b"1").unwrap();
+        let put = |name: &str| memory.replace(&format!(".hoodie/timeline/{name}"), b"").map(drop).unwrap();
+        ["100_1005.commit", "200_2005.commit", "200_2006.savepoint", "300.commit.requested"].into_iter().for_each(put);
+        let config = TableConfig::load(&memory).unwrap();
+        let known = || {
+            let timeline = Timeline::load(&memory, &config).unwrap();
+            timeline.commits().map(|i| i.requested.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(known(), ["100", "200"]);
+        put("100_1006.savepoint");
+        assert_eq!(known(), ["100", "150", "160", "200"]);
+    }
+
+    #[test]
     fn what_an_action_did_is_read_from_its_file_alone() {
         use crate::storage::faulty::{FaultPlan, Faulty};
         use crate::timeline::Timeline;

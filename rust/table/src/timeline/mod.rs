@@ -10,6 +10,7 @@ mod times;
 mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, SavepointMetadata};
@@ -20,12 +21,12 @@ use self::history::Deeds;
 use crate::config::TableConfig;
 use crate::metadata;
 use crate::storage::{Entry, Storage};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 pub use evolution::Evolution;
 pub(crate) use history::{CompletionTimes, archived, history_dir};
 pub use snapshot::{PendingCompaction, Snapshot, Until};
-pub(crate) use snapshot::{arrow_schema, first_pending_write, whole_since};
+pub(crate) use snapshot::{arrow_schema, cleaned_away, first_pending_write, planned_cleans, whole_since};
 pub(crate) use times::time_after;
 pub use times::{completion_time, new_time};
 pub use transitions::{back_to_requested, complete, inflight_exists, remove_pending, request, to_inflight};
@@ -106,7 +107,18 @@ impl Timeline {
             let message = "the timeline is empty or gone, although the metadata table was told of commits";
             return Err(Error::corrupt(message).at_path(dir));
         }
-        Ok(Self::new(config, instants))
+        Self::new(config, instants).behind_savepoints(storage, config)
+    }
+
+    /// Apache Hudi may go on archiving behind savepoints (`hoodie.archive.beyond.savepoint`). What is missing between them
+    /// and the next write is in the history: nothing else tells that it completed, and what it replaced.
+    fn behind_savepoints(self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
+        let is_saved = |time: &&str| self.completed().any(|i| i.action == Action::Savepoint && i.requested == *time);
+        let mut writes = self.instants.iter().filter(|i| i.action.writes_data()).map(|i| i.requested.as_str());
+        let Some(first) = writes.next().filter(is_saved) else { return Ok(self) };
+        let next = writes.find(|time| !is_saved(time)).map(str::to_owned);
+        let missing = (Bound::Excluded(first.to_owned()), next.map_or(Bound::Unbounded, Bound::Excluded));
+        self.with_archived(history::archived(storage, config, Columns::Actions, &missing)?)
     }
 
     fn new(config: &TableConfig, instants: Vec<Instant>) -> Self {
@@ -141,6 +153,20 @@ impl Timeline {
         Ok(self)
     }
 
+    /// What callers should know of commits that are archived behind an active one.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let saved = self.commits().find(|commit| !commit.is_archived())?;
+        let behind = self.commits().filter(|commit| commit.is_archived() && commit.requested > saved.requested);
+        let count = behind.count();
+        (count > 0).then(|| {
+            format!(
+                "{count} commits behind the savepoint {} are archived (hoodie.archive.beyond.savepoint): Apache Hudi \
+                 does not see what they wrote, and keys that it has written again since may come twice",
+                saved.requested
+            )
+        })
+    }
+
     /// Completed actions, by requested time.
     pub fn completed(&self) -> impl DoubleEndedIterator<Item = &Instant> {
         self.instants.iter().filter(|i| i.is_completed())
@@ -165,6 +191,20 @@ impl Timeline {
 
     pub fn find(&self, requested: &str) -> Option<&Instant> {
         self.instants.iter().find(|i| i.requested == requested)
+    }
+
+    /// An error if somebody began to delete files after it was read: a list of files that was made since may lack some that
+    /// its states need, and have none in their place.
+    pub(crate) fn check_whole(&self, storage: &dyn Storage, config: &TableConfig) -> Result<()> {
+        let now = Self::load(storage, config)?;
+        let mut deletes = now.instants.iter().filter(|instant| instant.action.deletes_files());
+        match deletes.find(|instant| self.find(&instant.requested).is_none()) {
+            None => Ok(()),
+            Some(begun) => Err(Error::new(ErrorKind::InstantCleaned, "files were cleaned away while they were listed")
+                .gone()
+                .at_instant(&begun.requested)
+                .with_hint("read again: writers were faster than the reader")),
+        }
     }
 
     /// The greatest time that any file name here mentions.

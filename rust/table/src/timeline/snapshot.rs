@@ -259,21 +259,30 @@ fn is_clustering(storage: &dyn Storage, timeline: &Timeline, pending: &Instant) 
     Ok(plan.operation_type.as_deref() == Some("CLUSTER"))
 }
 
-/// A state whose files a clean may have deleted would come out with rows missing.
+/// A state whose files a clean has deleted would come out with rows missing.
 fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
-    match whole_since(storage, timeline)? {
-        Some(since) if since.as_str() > as_of => {
-            Err(Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
-                .at_instant(as_of)
-                .with_hint(format!("states from {since} on are kept")))
-        }
+    match cleaned_before(storage, timeline)? {
+        Some(since) if since.as_str() > as_of => Err(cleaned_away(as_of, &since)),
         _ => Ok(()),
     }
+}
+
+/// The state as of that instant is gone; those from another one on are there.
+pub(crate) fn cleaned_away(as_of: &str, since: &str) -> Error {
+    Error::new(ErrorKind::InstantCleaned, format!("the state as of {as_of} was cleaned away"))
+        .at_instant(as_of)
+        .with_hint(format!("states from {since} on are kept"))
 }
 
 /// From which commit on cleans have left, and will leave, all files of every state, and of the state before it; `None` if nothing was
 /// cleaned away.
 pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
+    let planned = planned_cleans(storage, timeline)?.into_iter().map(|(since, _)| since).max();
+    Ok(cleaned_before(storage, timeline)?.max(planned))
+}
+
+/// The same of cleans that have completed.
+fn cleaned_before(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
     let mut since = None;
     for clean in timeline.completed().rev().filter(|i| i.action == Action::Clean) {
         // None retains less than what was there when it was planned, so those before say no more.
@@ -289,21 +298,23 @@ pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<
         };
         since = since.max(Some(retained));
     }
-    for clean in timeline.pending().filter(|i| i.action == Action::Clean) {
-        since = since.max(planned_since(storage, timeline, clean)?);
-    }
     Ok(since)
 }
 
-/// From a clean's plan on, its files may be gone; a plan that is being written or removed says nothing yet, or no more.
-fn planned_since(storage: &dyn Storage, timeline: &Timeline, clean: &Instant) -> Result<Option<String>> {
-    if timeline.is_gone(storage, clean)? {
-        return Ok(None);
+/// Cleans that have not completed, with the commits from which on they leave all files. What they name may be gone; a plan
+/// that is being written or removed says nothing yet, or no more.
+pub(crate) fn planned_cleans(storage: &dyn Storage, timeline: &Timeline) -> Result<Vec<(String, CleanerPlan)>> {
+    let mut planned = Vec::new();
+    for clean in timeline.pending().filter(|i| i.action == Action::Clean) {
+        if timeline.is_gone(storage, clean)? {
+            continue;
+        }
+        let plan = CleanerPlan::decode(&timeline.requested_bytes(storage, clean)?)
+            .map_err(|e| e.at_path(&timeline.dir).at_instant(&clean.requested))?;
+        let retained = plan.earliest_instant_to_retain.as_ref().map(|instant| instant.timestamp.clone());
+        planned.push((retained.unwrap_or_else(|| clean.requested.clone()), plan));
     }
-    let plan = CleanerPlan::decode(&timeline.requested_bytes(storage, clean)?)
-        .map_err(|e| e.at_path(&timeline.dir).at_instant(&clean.requested))?;
-    let retained = plan.earliest_instant_to_retain.map(|instant| instant.timestamp);
-    Ok(Some(retained.unwrap_or_else(|| clean.requested.clone())))
+    Ok(planned)
 }
 
 /// Commits of tables whose files lack the partition columns may leave them out of the schema too. Then they are texts, as

@@ -15,7 +15,7 @@ use crate::options::METADATA_ENABLE;
 use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{CompletionTimes, Snapshot, Timeline};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Who told of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,21 +76,12 @@ impl Listing {
         Ok(Self { files, metadata: None, warning })
     }
 
-    /// An error if somebody began to delete files after the timeline was read: what is listed may lack some that its states
-    /// need, and have none in their place.
+    /// An error if somebody began to delete files after the timeline was read, and the list may tell of it.
     pub(crate) fn check_whole(&self, storage: &dyn Storage, config: &TableConfig, timeline: &Timeline) -> Result<()> {
         if self.metadata.as_ref().is_some_and(|metadata| !metadata.is_ahead()) {
             return Ok(());
         }
-        let now = Timeline::load(storage, config)?;
-        let mut deletes = now.instants.iter().filter(|instant| instant.action.deletes_files());
-        match deletes.find(|instant| timeline.find(&instant.requested).is_none()) {
-            None => Ok(()),
-            Some(begun) => Err(Error::new(ErrorKind::InstantCleaned, "files were cleaned away while they were listed")
-                .gone()
-                .at_instant(&begun.requested)
-                .with_hint("read again: writers were faster than the reader")),
-        }
+        timeline.check_whole(storage, config)
     }
 
     /// The partitions, by path.

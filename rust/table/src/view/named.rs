@@ -4,7 +4,7 @@
 //! the newest one, and old rows would come back. So what commits of the active timeline name is put in the list, and a slice
 //! with a file that is named and not there is refused. Files that a clean took are in no newest slice.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::CleanerPlan;
 use hudini_format::instant::Action;
@@ -12,8 +12,9 @@ use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::{DataFile, FileSlice, Listing, PARTITION_FILE, in_partition, refuse_external};
 use crate::config::TableConfig;
+use crate::metadata::ListedFiles;
 use crate::storage::Storage;
-use crate::timeline::{Instant, Snapshot, Timeline};
+use crate::timeline::{Instant, Snapshot, Timeline, cleaned_away, planned_cleans};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a file is: partition path and name.
@@ -25,6 +26,22 @@ pub(crate) fn last_of(path: &str) -> &str {
 }
 
 impl Listing {
+    /// An error if a clean that has not completed began to take files of the state as of an instant: an older slice would
+    /// stand in for what it took. What the metadata table lists is missed when it is read.
+    pub(crate) fn check_as_of(&self, storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
+        if self.metadata.is_some() {
+            return Ok(());
+        }
+        for (since, plan) in planned_cleans(storage, timeline)? {
+            let mut planned = Taken::default();
+            planned.add_planned(&plan);
+            if since.as_str() > as_of && planned.is_begun(storage, &self.files)? {
+                return Err(cleaned_away(as_of, &since));
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what commits of the snapshot name in partitions that are wanted. A metadata table tells of files that are not
     /// there by itself, but for logs of version 6.
     pub(crate) fn add_named(
@@ -171,6 +188,28 @@ impl Taken {
             self.files.extend(names.iter().map(|name| (partition.clone(), last_of(name).to_owned())));
         }
         self.partitions.extend(plan.partitions_to_be_deleted.iter().flatten().cloned());
+    }
+
+    /// Whether one of them is gone, by a list that was made of some partitions.
+    fn is_begun(&self, storage: &dyn Storage, listed: &ListedFiles) -> Result<bool> {
+        let mut by_partition: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (partition, name) in &self.files {
+            by_partition.entry(partition).or_default().insert(name);
+        }
+        for (partition, mut names) in by_partition {
+            match (listed.get(partition), names.first()) {
+                (Some(files), _) => files.iter().for_each(|file| {
+                    names.remove(file.name.as_str());
+                }),
+                // It was not wanted, or is gone as a whole.
+                (None, Some(name)) if storage.head(&in_partition(partition, name))?.is_some() => continue,
+                (None, _) => {}
+            }
+            if !names.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(crate) fn has(&self, partition: &str, name: &str) -> bool {

@@ -1,6 +1,7 @@
 //! The writes of a range, and where the changes of each file group are found.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, WriteStat};
 use hudini_format::name::{BaseFileName, LogFileName};
@@ -17,7 +18,12 @@ use crate::{Error, ErrorKind, Result};
 /// Operations that write rows anew and change none.
 const NO_CHANGE: [&str; 6] = ["CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE"];
 
-pub(in crate::scan) fn pin(table: &Table, config: &TableConfig, window: &Window) -> Result<(Snapshot, Vec<Part>)> {
+/// Of a range: the state at its end, the parts of what happened in it, and what the caller should know of them.
+pub(in crate::scan) fn pin(
+    table: &Table,
+    config: &TableConfig,
+    window: &Window,
+) -> Result<(Snapshot, Vec<Part>, Option<String>)> {
     let storage = table.storage.as_ref();
     let timeline = window.timeline(storage, config)?;
     let window = window.settled(table, &timeline)?;
@@ -44,7 +50,8 @@ pub(in crate::scan) fn pin(table: &Table, config: &TableConfig, window: &Window)
             plan.add(instant, metadata).map_err(|e| e.at_instant(&instant.requested))?;
         }
     }
-    Ok((snapshot, plan.parts))
+    timeline.check_whole(storage, config)?;
+    Ok((snapshot, plan.parts, timeline.warning()))
 }
 
 fn changes_rows(
@@ -87,9 +94,8 @@ impl Plan<'_> {
         let around = Around { instant, completed, before, after };
         for (partition, ids) in metadata.partition_to_replace_file_ids.unwrap_or_default() {
             for id in ids {
-                let slice = self.slice(&around.before, &partition, &id)?;
-                self.check_whole(&around)?;
-                self.push(&around, slice.map(FoundIn::Gone));
+                let gone = self.replaced(&around, &partition, &id)?;
+                self.push(&around, gone.map(FoundIn::Gone));
             }
         }
         for (partition, stats) in metadata.partition_to_write_stats.unwrap_or_default() {
@@ -114,6 +120,16 @@ impl Plan<'_> {
             found_in,
         };
         self.parts.extend(found_in.map(part));
+    }
+
+    /// What a file group held that a write replaced. One without a file of a committed write held no rows.
+    fn replaced(&mut self, around: &Around<'_>, partition: &str, id: &str) -> Result<Option<FileSlice>> {
+        let slice = self.slice(&around.before, partition, id)?;
+        self.check_whole(around)?;
+        if slice.is_none() && !self.files(partition)?.contains_key(id) {
+            return Err(self.missing(around, partition, id, BEFORE)?);
+        }
+        Ok(slice)
     }
 
     /// What a write did to a file group in which it wrote these files.
@@ -163,13 +179,19 @@ impl Plan<'_> {
     }
 
     fn slice(&mut self, snapshot: &Snapshot, partition: &str, id: &str) -> Result<Option<FileSlice>> {
-        if !self.partitions.contains_key(partition) {
-            let groups =
-                view::data_files(view::files_in(self.storage, partition)?, BASE_EXTENSION, partition)?.by_group();
-            self.partitions.insert(partition.to_owned(), groups);
-        }
-        let files = self.partitions.get(partition).and_then(|groups| groups.get(id)).cloned().unwrap_or_default();
+        let files = self.files(partition)?.get(id).cloned().unwrap_or_default();
         Ok(files.newest(snapshot, &self.archived, partition)?.pop())
+    }
+
+    /// The files of a partition, by file group.
+    fn files(&mut self, partition: &str) -> Result<&BTreeMap<String, PartitionFiles>> {
+        match self.partitions.entry(partition.to_owned()) {
+            Entry::Occupied(listed) => Ok(listed.into_mut()),
+            Entry::Vacant(unlisted) => {
+                let files = view::files_in(self.storage, partition)?;
+                Ok(unlisted.insert(view::data_files(files, BASE_EXTENSION, partition)?.by_group()))
+            }
+        }
     }
 
     /// A clean may have taken the files of the state before the write, so that an older one would stand in for it. The
