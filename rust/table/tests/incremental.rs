@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{Scan, ScanRequest, Split, Window};
+use hudini_table::service::{self, CompactRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
@@ -35,6 +36,25 @@ fn found(table: &Table, start: Option<&str>, end: Option<&str>) -> Result<Vec<(S
 
 fn rows(expected: &[(&str, i64)]) -> Vec<(String, i64)> {
     expected.iter().map(|(id, ts)| ((*id).to_owned(), *ts)).collect()
+}
+
+/// As in Apache Hudi: what was there before the range does not stand against what came in it.
+#[test]
+fn late_rows_behind_a_compaction_are_in_every_range() {
+    let (world, spec) = (World::new(Place::Memory), Spec { partitioned: false, buckets: 1, ..Spec::mor() });
+    let table = spec.create(&world);
+    let write = |rows: &[support::Row]| spec.upsert(&table, rows).unwrap().completed.unwrap();
+    let first = write(&[row("a", "", 10, ""), row("b", "", 10, ""), row("c", "", 10, "")]);
+    let second = write(&[row("b", "", 20, "")]);
+    let compacted = service::compact(&table, CompactRequest::default()).unwrap().completed.unwrap();
+    write(&[row("a", "", 5, "late"), row("c", "", 30, "")]);
+    for (start, expected) in [
+        (&first, &[("a", 5), ("b", 20), ("c", 30)][..]),
+        (&second, &[("a", 5), ("c", 30)]),
+        (&compacted, &[("a", 5), ("c", 30)]),
+    ] {
+        assert_eq!(found(&table, Some(start), None).unwrap(), rows(expected), "{start}");
+    }
 }
 
 #[rstest]

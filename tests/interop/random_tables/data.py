@@ -125,6 +125,10 @@ def schema(plan: Plan, columns: dict[str, str]) -> pa.Schema:
     return pa.schema([*fixed, *((name, KINDS[kind][0]) for name, kind in columns.items()), *marked])
 
 
+# Stands before the name of a column that was renamed.
+RENAMED = "r_"
+
+
 def printed_as_classes(plan: Plan) -> set[str]:
     """The columns that Apache Hudi shows in JSON as its own classes print them (docs/differences.md)."""
     fixed = [*_named("k", plan.key), *_named("o", plan.ordering), *_named("p", plan.partition)]

@@ -59,7 +59,8 @@ class Ground:
         folder.mkdir(parents=True)
         player = Player(self.oracle(plan.writer), folder / "table", plan)
         player.play()
-        return Outcome(plan, player.refused, disagreements(self.oracle(JUDGE), folder / "table", plan))
+        verdict = disagreements(self.oracle(JUDGE), folder / "table", plan, player.refused)
+        return Outcome(plan, player.refused, verdict)
 
     def close(self) -> None:
         self._stack.close()

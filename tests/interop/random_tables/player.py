@@ -166,8 +166,9 @@ class Player:
         if not self.columns:
             return
         old = list(self.columns)[step.seed % len(self.columns)]
-        self._alter(f"rename column {old} to r_{old}")
-        self.columns = {f"r_{old}" if name == old else name: kind for name, kind in self.columns.items()}
+        new = f"{data.RENAMED}{old}"
+        self._alter(f"rename column {old} to {new}")
+        self.columns = {new if name == old else name: kind for name, kind in self.columns.items()}
 
     def drop_column(self, step: Step) -> None:
         if len(self.columns) < 2:

@@ -73,6 +73,11 @@ impl<'s> SliceLogs<'s> {
         self.by_position
     }
 
+    /// For base rows of which some are left out, so that no position names any.
+    pub fn by_key(self) -> Self {
+        Self { by_position: false, ..self }
+    }
+
     pub fn stats(&self) -> &LogStats {
         &self.stats
     }

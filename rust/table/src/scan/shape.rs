@@ -190,6 +190,11 @@ fn converted(values: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
 pub(super) struct FolderValues(Vec<(String, ArrayRef)>);
 
 impl FolderValues {
+    #[cfg(test)]
+    pub(super) fn of(values: Vec<(String, ArrayRef)>) -> Self {
+        Self(values)
+    }
+
     /// Each with its column.
     pub(super) fn values(&self) -> &[(String, ArrayRef)] {
         &self.0

@@ -247,6 +247,11 @@ impl RowSplit {
             let message = "partial updates in a log, read without the rows that they update";
             return Err(Error::unsupported(message).at_path(&slice.partition));
         }
+        // Parts of rows are nothing without the rows that they are parts of.
+        let only_of = self.commits.as_ref().filter(|_| !reading.unmerged && !logs.has_parts());
+        if only_of.is_some() {
+            logs = logs.by_key();
+        }
         let merges = |name: &str| !reading.unmerged && logs.needs(name);
         let columns = Arc::new(columns_of(stored, |name| wanted(name) || self.chooses(name) || merges(name)));
         let memory = reading.memory.shared_by(manner.at_once);
@@ -254,7 +259,13 @@ impl RowSplit {
             let rows = stages.time(Stage::Logs, || logs.unmerged(&columns, memory.bytes))?;
             return Ok(Box::new(base_rows(&columns, BaseRows::All)?.chain(rows.into_iter().map(Ok))));
         }
-        let base = |columns: &SchemaRef| base_rows(columns, BaseRows::Packed);
+        let base = |columns: &SchemaRef| -> Result<Batches> {
+            let Some(commits) = only_of.cloned() else { return base_rows(columns, BaseRows::Packed) };
+            // What was there before the range does not stand against what came in it.
+            let with_times = columns_of(stored, |name| name == meta::COMMIT_TIME || columns.index_of(name).is_ok());
+            let (rows, columns) = (base_rows(&Arc::new(with_times), BaseRows::All)?, Arc::clone(columns));
+            Ok(Box::new(rows.map(move |batch| project(&of_commits(&batch?, &commits)?, &columns))))
+        };
         let merged = stages
             .time(Stage::Logs, || merge::merged(&mut logs, &columns, base, manner.batch_size, &memory))?
             .unpacked();

@@ -3,7 +3,7 @@
 //! | | struct | JSON, as Apache Hudi has it |
 //! |---|---|---|
 //! | from the table's files | the table's columns | with the meta columns, without those that are null |
-//! | from a change log | the same | the columns of the log, with nulls; the text `null` for a side that is not there |
+//! | from a change log | the same | the table's columns, with nulls; the text `null` for a side that is not there |
 //!
 //! In JSON dates and times are the numbers that the files hold.
 
@@ -14,13 +14,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
-use arrow_schema::{DataType, FieldRef, Schema};
+use arrow_schema::{DataType, FieldRef, Fields, Schema};
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 use hudini_format::schema::evolve::{Mapping, Projection};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::scan::shape::FolderValues;
 use crate::{Error, Result, json};
 
 /// How the rows of a change feed are shown.
@@ -75,17 +76,35 @@ pub(super) fn of_rows(rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef>
     }
 }
 
-/// Images that a change log has, under the column names of its writer.
-pub(super) fn of_logged(logged: &StructArray, wanted: &DataType, names: &Mapping) -> Result<ArrayRef> {
-    let DataType::Struct(fields) = wanted else { return texts(logged, Some) };
+/// Images that a change log has, under the column names of its writer; structs with what the folder of its file group says.
+/// `stored` are the table's columns as files have them.
+pub(super) fn of_logged(
+    logged: &StructArray,
+    wanted: &DataType,
+    stored: &Schema,
+    names: &Mapping,
+    folder: &FolderValues,
+) -> Result<ArrayRef> {
+    match wanted {
+        DataType::Struct(fields) => Ok(Arc::new(in_columns(logged, fields.clone(), names, folder)?)),
+        _ => {
+            let fields = stored.fields().iter().map(nullable).collect();
+            texts(&in_columns(logged, fields, names, &FolderValues::default())?, Some)
+        }
+    }
+}
+
+fn in_columns(logged: &StructArray, fields: Fields, names: &Mapping, folder: &FolderValues) -> Result<StructArray> {
     // Rows that are not there must not stand in the way of columns that are never null.
     let there = logged.nulls().map_or_else(|| BooleanBuffer::new_set(logged.len()), |nulls| nulls.inner().clone());
     let mut places = 0..;
     let places: UInt32Array = there.iter().map(|there| if there { places.next() } else { None }).collect();
     let rows = RecordBatch::from(filter(logged, &BooleanArray::new(there, None))?.as_struct());
-    let schema = Arc::new(Schema::new(fields.clone()));
-    let rows = Projection::new(&rows.schema(), &schema, names)?.apply(&rows)?;
-    Ok(take(&StructArray::from(rows), &places, None)?)
+    let schema = Arc::new(Schema::new(fields));
+    let projection = Projection::new(&rows.schema(), &schema, names)?;
+    let rows = projection.apply(&rows.project(projection.columns())?)?;
+    let rows = folder.show(&rows, &schema)?;
+    Ok(take(&StructArray::from(rows), &places, None)?.as_struct().clone())
 }
 
 /// Each row as JSON, but for what `shown` makes of it; rows that are null as the text `null`.
@@ -119,7 +138,7 @@ fn as_numbers(kind: &DataType) -> DataType {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::types::TimestampMicrosecondType;
+    use arrow_array::types::{Date32Type, TimestampMicrosecondType};
     use arrow_array::{Date32Array, Int64Array, PrimitiveArray, StringArray};
     use arrow_schema::Field;
 
@@ -154,9 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn of_logs_as_they_are() {
-        let images = of_logged(&logged(), &DataType::Utf8, &Mapping::default()).unwrap();
-        assert_eq!(strings(&images), [r#"{"id":1,"day":3}"#, "null"].map(|text| Some(text.to_owned())));
+    fn of_logs_in_the_columns_of_the_table() {
+        let stored =
+            Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("new", DataType::Utf8, true)]);
+        let none = FolderValues::default();
+        let images = of_logged(&logged(), &DataType::Utf8, &stored, &Mapping::default(), &none).unwrap();
+        assert_eq!(strings(&images), [r#"{"id":1,"new":null}"#, "null"].map(|text| Some(text.to_owned())));
     }
 
     #[test]
@@ -167,11 +189,34 @@ mod tests {
             Field::new("more", DataType::Int32, true),
         ]);
         let wanted = Images::Struct.data_type(&user);
-        let images = of_logged(&logged(), &wanted, &Mapping::default()).unwrap();
+        let images = of_logged(&logged(), &wanted, &user, &Mapping::default(), &FolderValues::default()).unwrap();
         let images = images.as_struct();
         assert_eq!((images.is_valid(0), images.is_valid(1)), (true, false));
         assert!(images.column(2).is_null(0));
+        // A column that was dropped since.
+        let wanted = Images::Struct.data_type(&Schema::new(user.fields()[..1].to_vec()));
+        let images = of_logged(&logged(), &wanted, &user, &Mapping::default(), &FolderValues::default()).unwrap();
+        assert_eq!(images.as_struct().num_columns(), 1);
         let of_file = of_rows(&rows(), &Images::Struct.data_type(&Schema::new(user.fields()[..2].to_vec()))).unwrap();
         assert_eq!(of_file.as_struct().num_columns(), 2);
+    }
+
+    #[test]
+    fn structs_have_what_folders_say() {
+        let user = Schema::new(vec![
+            Field::new("id", DataType::Int64, false),
+            Field::new("day", DataType::Date32, true),
+            Field::new("country", DataType::Utf8, true),
+        ]);
+        let said: Vec<(String, ArrayRef)> = vec![
+            ("day".to_owned(), Arc::new(Date32Array::from(vec![9]))),
+            ("country".to_owned(), Arc::new(StringArray::from(vec!["XK"]))),
+        ];
+        let wanted = Images::Struct.data_type(&user);
+        let images = of_logged(&logged(), &wanted, &user, &Mapping::default(), &FolderValues::of(said)).unwrap();
+        let images = images.as_struct();
+        assert_eq!((images.is_valid(0), images.is_valid(1)), (true, false));
+        assert_eq!(images.column(1).as_primitive::<Date32Type>().value(0), 9);
+        assert_eq!(images.column(2).as_string::<i32>().value(0), "XK");
     }
 }

@@ -11,16 +11,20 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, StructArray, UInt64Array};
+use arrow_schema::Schema;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 use hudini_format::log::{Block, BlockKind, cdc};
 use hudini_format::name::LogFileName;
-use hudini_format::schema::Record;
+use hudini_format::schema::evolve::Mapping;
+use hudini_format::schema::{Record, meta};
 
 use super::compare::{ByKey, Fate, Fates, Pairs, Rows};
 use super::{ChangeLog, Feed, Part, Side, image};
 use crate::log_file::{Choice, LogFile, Part as BlockPart, Visitor};
 use crate::merge::{Batches, record_keys};
+use crate::scan::shape::{FolderValues, RowShape};
+use crate::scan::split::Reading;
 use crate::storage::Storage;
 use crate::view::{FileSlice, Missing, missing};
 use crate::{Error, Result};
@@ -42,7 +46,7 @@ pub(super) fn read(
         return Err(Error::unsupported("change logs of several modes in one write"));
     }
     if has(cdc::AFTER) {
-        return Ok(whole(feed, part, blocks));
+        return Ok(whole(feed, part, Shown::of(feed, part, files)?, blocks));
     }
     let log = Log::read(feed, blocks, has(cdc::BEFORE))?;
     let (after, numbers) = match after {
@@ -52,7 +56,7 @@ pub(super) fn read(
     };
     log.check_found(&numbers)?;
     if has(cdc::BEFORE) {
-        return Ok(with_rows_after(feed, part, log, after, numbers));
+        return Ok(with_rows_after(feed, part, Shown::of(feed, part, files)?, log, after, numbers));
     }
     let before: Batches = match before {
         Some(before) => feed.rows_before(part, before, &[])?,
@@ -141,13 +145,12 @@ impl Visitor for Take<'_> {
 }
 
 /// Everything is in the log.
-fn whole(feed: &Arc<Feed>, part: &Part, blocks: Vec<Logged>) -> Batches {
+fn whole(feed: &Arc<Feed>, part: &Part, shown: Shown, blocks: Vec<Logged>) -> Batches {
     let (feed, instant) = (Arc::clone(feed), part.instant.clone());
     let read = move |block: Logged| -> Result<Vec<RecordBatch>> {
         let batches = block.read(feed.storage.as_ref())?.into_iter();
         let changes = batches.map(|rows| {
-            let before = logged_image(&feed, &instant, &rows, cdc::BEFORE)?;
-            let after = logged_image(&feed, &instant, &rows, cdc::AFTER)?;
+            let (before, after) = (shown.side(&feed, &rows, cdc::BEFORE)?, shown.side(&feed, &rows, cdc::AFTER)?);
             feed.changes(operations(&rows)?, &instant, before, after)
         });
         changes.collect::<Result<_>>().map_err(|e| e.at_path(&block.path).at_offset(block.offset))
@@ -158,11 +161,35 @@ fn whole(feed: &Arc<Feed>, part: &Part, blocks: Vec<Logged>) -> Batches {
     }))
 }
 
-fn logged_image(feed: &Feed, instant: &str, rows: &RecordBatch, name: &str) -> Result<Side> {
-    let logged = rows.column_by_name(name).and_then(|column| column.as_struct_opt());
-    let logged: &StructArray = logged.ok_or_else(|| no_column(name))?;
-    let names = feed.split.reading.snapshot.names_at(instant)?;
-    Ok(Side::Image(image::of_logged(logged, &feed.image, &names)?))
+/// What it takes to show logged rows as the table has them.
+struct Shown {
+    /// The table's columns, as files have them.
+    stored: Schema,
+    /// Those of their writer.
+    names: Mapping,
+    folder: FolderValues,
+}
+
+impl Shown {
+    fn of(feed: &Feed, part: &Part, files: &[ChangeLog]) -> Result<Self> {
+        let Reading { snapshot, shape, .. } = feed.split.reading.as_ref();
+        let (partition, _) = place_of(files);
+        let stored = meta::without_meta(&RowShape::stored(snapshot)?);
+        let folder = shape.folder_values(partition, &stored)?;
+        Ok(Self { stored, names: snapshot.names_at(&part.instant)?, folder })
+    }
+
+    fn side(&self, feed: &Feed, rows: &RecordBatch, name: &str) -> Result<Side> {
+        let logged = rows.column_by_name(name).and_then(|column| column.as_struct_opt());
+        let logged: &StructArray = logged.ok_or_else(|| no_column(name))?;
+        Ok(Side::Image(image::of_logged(logged, &feed.image, &self.stored, &self.names, &self.folder)?))
+    }
+}
+
+/// The partition of change logs, and the name of the first one.
+fn place_of(files: &[ChangeLog]) -> (&str, &str) {
+    let path = files.first().map_or("", |file| file.path.as_str());
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 fn texts<'r>(rows: &'r RecordBatch, name: &str) -> Result<&'r StringArray> {
@@ -229,8 +256,7 @@ impl Log {
 
 /// The rows of the group on one side of a change are in no file.
 fn no_rows(feed: &Feed, files: &[ChangeLog], side: &str) -> Result<Error> {
-    let path = files.first().map_or("", |file| file.path.as_str());
-    let (partition, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (partition, name) = place_of(files);
     let id = LogFileName::parse(name).map(|log| log.file_id).unwrap_or_default();
     let what = format!("the range holds a change, and the row {side} it");
     missing(feed.storage.as_ref(), Missing::OfGroup(partition, &id), &what)
@@ -256,10 +282,17 @@ fn rows_of(feed: &Feed, batches: Batches, wanted: impl Fn(&str) -> bool) -> Resu
 }
 
 /// The log has the rows before the write.
-fn with_rows_after(feed: &Arc<Feed>, part: &Part, log: Log, after: Rows, numbers: ByKey<usize>) -> Batches {
+fn with_rows_after(
+    feed: &Arc<Feed>,
+    part: &Part,
+    shown: Shown,
+    log: Log,
+    after: Rows,
+    numbers: ByKey<usize>,
+) -> Batches {
     let (feed, instant) = (Arc::clone(feed), part.instant.clone());
     Box::new(log.batches.into_iter().map(move |rows| {
-        let before = logged_image(&feed, &instant, &rows, cdc::BEFORE)?;
+        let before = shown.side(&feed, &rows, cdc::BEFORE)?;
         let operations = operations(&rows)?;
         let mut picked = Vec::new();
         let places: UInt64Array = texts(&rows, cdc::KEY)?
