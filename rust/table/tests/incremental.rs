@@ -5,7 +5,8 @@ mod support;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use hudini_table::options::{QueryType, TableType};
+use hudini_table::context::Watch;
+use hudini_table::options::{Options, QueryType, TableType};
 use hudini_table::scan::{Scan, ScanRequest, Split, Window};
 use hudini_table::service::{self, CompactRequest};
 use hudini_table::{ErrorKind, Result, Table};
@@ -42,7 +43,8 @@ fn rows(expected: &[(&str, i64)]) -> Vec<(String, i64)> {
 #[test]
 fn late_rows_behind_a_compaction_are_in_every_range() {
     let (world, spec) = (World::new(Place::Memory), Spec { partitioned: false, buckets: 1, ..Spec::mor() });
-    let table = spec.create(&world);
+    let positions = ("hoodie.write.record.positions".to_owned(), "true".to_owned());
+    let table = Table { options: Options::parse([positions]).unwrap(), ..spec.create(&world) };
     let write = |rows: &[support::Row]| spec.upsert(&table, rows).unwrap().completed.unwrap();
     let first = write(&[row("a", "", 10, ""), row("b", "", 10, ""), row("c", "", 10, "")]);
     let second = write(&[row("b", "", 20, "")]);
@@ -55,6 +57,12 @@ fn late_rows_behind_a_compaction_are_in_every_range() {
     ] {
         assert_eq!(found(&table, Some(start), None).unwrap(), rows(expected), "{start}");
     }
+    let merged = |request: ScanRequest| {
+        let ran = Scan::plan(&table, request).unwrap().run(&Watch::default()).unwrap();
+        (ran.merged_by_position, ran.merged_by_key)
+    };
+    assert_eq!(merged(ScanRequest::default()), (1, 0));
+    assert_eq!(merged(request(Some(&first), None)), (0, 1), "positions name rows that do not take part");
 }
 
 #[rstest]

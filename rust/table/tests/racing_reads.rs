@@ -12,6 +12,7 @@ use hudini_table::context::{Context, ManualClock, SeededIds};
 use hudini_table::options::{CleanPolicy, Operation, Options, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Window};
 use hudini_table::service::{self, CleanRequest, CompactRequest};
+use hudini_table::timeline::Timeline;
 use hudini_table::{ErrorKind, Listed, Result, Table};
 use rstest::rstest;
 
@@ -218,6 +219,24 @@ fn what_happened_in_a_range(
         assert!(count("i") == before + 4 * replaced && count("u") >= changed, "{} {}", count("i"), count("u"));
         Ok(())
     });
+}
+
+/// Long lists are made in steps, and others do not wait between them.
+#[test]
+fn a_long_list_of_actions_is_of_one_moment() {
+    let spec = Spec::new(TableType::CopyOnWrite);
+    let world = written(false, &spec);
+    let config = world.table().config().unwrap();
+    let commits = || {
+        let store = Arc::clone(&world.store);
+        let act = move || drop(store.replace(".hoodie/timeline/29990101000000000_29990101000000001.commit", b""));
+        let storage = Meanwhile::new(Arc::clone(&world.store), 2, act);
+        let timeline = Timeline::load(storage.as_ref(), &config).unwrap();
+        (timeline.commits().count(), storage.happened())
+    };
+    assert_eq!(commits(), (5, false), "a short list is made once");
+    (0..300).for_each(|n| world.put(&format!(".hoodie/timeline/what-{n}"), b""));
+    assert_eq!(commits(), (6, true));
 }
 
 #[rstest]

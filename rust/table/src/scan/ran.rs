@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::pin::Found;
 use super::stages::Stages;
 use super::{Scan, Split};
 use crate::Result;
@@ -57,6 +58,10 @@ impl Scan {
     fn survey(&self, watch: &Watch) -> Result<Ran> {
         let storage: Arc<dyn Storage> = Arc::new(Watched::new(Arc::clone(&self.table.storage), watch.clone()));
         let mut ran = Ran::default();
+        let commits = match &self.pinned.found {
+            Found::Rows { commits, .. } => commits.as_ref(),
+            Found::Changes { .. } => None,
+        };
         for slice in self.pinned.found.slices().into_iter().filter(|slice| !slice.logs.is_empty()) {
             let logs = SliceLogs::open(&storage, &self.reading.snapshot, slice, &self.reading.rule)?;
             for (kind, blocks) in &logs.stats().blocks {
@@ -64,7 +69,8 @@ impl Scan {
                 *ran.log_blocks_by_kind.entry(kind).or_default() += blocks;
             }
             ran.corrupt_log_blocks += logs.stats().corrupt;
-            match (self.reading.unmerged, logs.goes_by_position()) {
+            let by_position = logs.goes_by_position() && self.reading.only_of(commits, &logs).is_none();
+            match (self.reading.unmerged, by_position) {
                 (true, _) => {}
                 (false, true) => ran.merged_by_position += 1,
                 (false, false) => ran.merged_by_key += 1,

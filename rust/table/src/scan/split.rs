@@ -247,8 +247,7 @@ impl RowSplit {
             let message = "partial updates in a log, read without the rows that they update";
             return Err(Error::unsupported(message).at_path(&slice.partition));
         }
-        // Parts of rows are nothing without the rows that they are parts of.
-        let only_of = self.commits.as_ref().filter(|_| !reading.unmerged && !logs.has_parts());
+        let only_of = reading.only_of(self.commits.as_ref(), &logs);
         if only_of.is_some() {
             logs = logs.by_key();
         }
@@ -261,7 +260,6 @@ impl RowSplit {
         }
         let base = |columns: &SchemaRef| -> Result<Batches> {
             let Some(commits) = only_of.cloned() else { return base_rows(columns, BaseRows::Packed) };
-            // What was there before the range does not stand against what came in it.
             let with_times = columns_of(stored, |name| name == meta::COMMIT_TIME || columns.index_of(name).is_ok());
             let (rows, columns) = (base_rows(&Arc::new(with_times), BaseRows::All)?, Arc::clone(columns));
             Ok(Box::new(rows.map(move |batch| project(&of_commits(&batch?, &commits)?, &columns))))
@@ -274,6 +272,16 @@ impl RowSplit {
 }
 
 impl Reading {
+    /// The commits of a range whose rows alone take part in a merge: what was there before does not stand against what came
+    /// in it. But parts of rows are nothing without the rows that they are parts of.
+    pub(super) fn only_of<'c>(
+        &self,
+        commits: Option<&'c BTreeSet<String>>,
+        logs: &SliceLogs<'_>,
+    ) -> Option<&'c BTreeSet<String>> {
+        commits.filter(|_| !self.unmerged && !logs.has_parts())
+    }
+
     /// Nothing of a base file whose columns lie elsewhere.
     fn left_out(
         &self,

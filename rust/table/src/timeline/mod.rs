@@ -303,13 +303,33 @@ pub(crate) fn again_if_gone<T>(look: impl Fn() -> Result<T>) -> Result<T> {
 /// How often, at most: who is outrun by others so often is told.
 const LOOKS: usize = 10;
 
+/// So many files of a folder every storage lists in one step.
+const LISTED_AT_ONCE: usize = 256;
+
 /// What lies in the folder of a timeline.
+///
+/// A longer list is of several moments: while others commit or archive it may have an action and lack one that completed
+/// before it, or is archived since. So it is made until two of them agree.
 pub(crate) fn instants_in(storage: &dyn Storage, dir: &str, layout: Layout) -> Result<Vec<Instant>> {
-    let names = storage.list(dir)?.into_iter().filter_map(|entry| match entry {
+    let mut names = names_in(storage, dir)?;
+    for _ in 1..LOOKS {
+        if names.len() <= LISTED_AT_ONCE {
+            break;
+        }
+        let before = std::mem::replace(&mut names, names_in(storage, dir)?);
+        if before == names {
+            break;
+        }
+    }
+    Ok(instants_of(names.into_iter(), layout))
+}
+
+fn names_in(storage: &dyn Storage, dir: &str) -> Result<BTreeSet<String>> {
+    let files = storage.list(dir)?.into_iter().filter_map(|entry| match entry {
         Entry::File { name, .. } => Some(name),
         Entry::Dir { .. } => None,
     });
-    Ok(instants_of(names, layout))
+    Ok(files.collect())
 }
 
 /// Groups files into instants: same requested time, same action by completed name; the highest state counts.
