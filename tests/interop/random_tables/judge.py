@@ -62,7 +62,9 @@ def disagreements(judge: Oracle, path: Path, plan: Plan, refused: list[str]) -> 
     if not (path / ".hoodie").exists() or not writes(judge, path):
         return verdict  # without a write Apache Hudi knows no columns
     tables = {name: hudini.open(path, options={"hoodie.metadata.enable": on}) for name, on in LISTINGS.items()}
-    for question in questions(judge, path, plan):
+    # docs/differences.md: it compares texts of other rows.
+    is_muddled = _orders_texts_of_parquet_logs(plan)
+    for question in (each for each in questions(judge, path, plan) if not is_muddled):
         _ask(question, judge, path, plan, tables, verdict)
     # A rollback that failed midway leaves a commit without its files.
     is_torn = any("Failed to rollback" in reason for reason in refused)
@@ -72,6 +74,11 @@ def disagreements(judge: Oracle, path: Path, plan: Plan, refused: list[str]) -> 
         except hudini.HudiniError as error:
             verdict.problems.append(f"{check.__name__}: {type(error).__name__}: {error}")
     return verdict
+
+
+def _orders_texts_of_parquet_logs(plan: Plan) -> bool:
+    by_text = "text" in plan.ordering and plan.merge_mode == "EVENT_TIME_ORDERING"
+    return by_text and plan.table_type == "mor" and plan.options.get("hoodie.logfile.data.block.format") == "parquet"
 
 
 def questions(judge: Oracle, path: Path, plan: Plan) -> Iterator[Question]:
@@ -274,6 +281,10 @@ def _changes_add_up(path: Path, plan: Plan) -> list[str]:
         feed = table.changes().to_arrow()
     except hudini.InstantCleaned:
         return []
+    except hudini.InstantNotFound:
+        if plan.version > 6:
+            raise
+        return []  # as in Apache Hudi: beside a write that has not completed
     newest = table.read(meta=False).to_arrow()
     wrong = unexplained(feed, newest.slice(0, 0), newest)
     return [f"changes do not add up: {count:+}x {row}" for row, count in list(wrong.items())[:4]]
