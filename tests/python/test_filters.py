@@ -158,3 +158,41 @@ def test_the_place_and_the_columns_are_named(table: hudini.Table) -> None:
     assert caught.value.offset == 10
     assert caught.value.hint is not None and "city, n, fare" in caught.value.hint
     assert caught.value.code == "HUDINI-403"
+
+
+@pytest.mark.parametrize("ordering", [None, "ts"])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("taken", ["delete", "overwrite", "delete_partitions"])
+def test_rows_of_one_key_in_buckets_of_several_partitions(
+    tmp_path: Path, taken: str, table_type: str, ordering: str | None
+) -> None:
+    """The record index knows one of them, and none once that one is gone."""
+    schema = {"id": "string not null", "d": "string not null", "ts": "long not null"}
+    table = hudini.create(
+        tmp_path / "t",
+        schema,
+        record_key="id",
+        partition_by="d",
+        table_type=table_type,
+        ordering=ordering,
+        options={"hoodie.metadata.record.index.enable": True},
+    )
+    asked = {"options": {"hoodie.metadata.record.index.enable": True}}
+
+    def places(**question: str) -> list[str]:
+        return sorted(row["d"] for row in hudini.open(tmp_path / "t").read(**question).to_arrow().to_pylist())
+
+    table.upsert([{"id": "k", "d": "a", "ts": 1}], **asked)
+    table.upsert([{"id": "k", "d": "b", "ts": 2}], **asked)
+    assert places(filter="id = 'k'") == places() == ["a", "b"]
+    if taken == "delete":
+        table.delete([{"id": "k", "d": "b", "ts": 3}], **asked)
+    elif taken == "overwrite":
+        table.insert_overwrite([{"id": "other", "d": "b", "ts": 3}], **asked)
+    else:
+        table.delete_partitions(["b"], **asked)
+    assert places(filter="id = 'k'") == ["a"]
+    table.upsert([{"id": "k", "d": "a", "ts": 9}], **asked)
+    assert places(filter="id = 'k'") == ["a"]
+    report = hudini.open(tmp_path / "t").verify(deep=True)
+    assert report.ok, report

@@ -184,3 +184,24 @@ def test_verbs_ask_for_the_lock_file_of_apache_hudi(tmp_path: Path, verb: list[s
     lock.unlink()
     run(name, str(path), *rest, *options, "--yes")
     assert not lock.exists()
+
+
+def test_a_clean_that_completes_late_stays_until_the_metadata_table_has_compacted_it(tmp_path: Path) -> None:
+    """Apache Hudi reads the blocks of a metadata table only while one of the two timelines has their instant."""
+    table, _ = made(tmp_path / "t", {"hoodie.clean.automatic": False}, 14)
+    timelines = [tmp_path / "t/.hoodie" / folder / "timeline" for folder in ("", "metadata/.hoodie")]
+
+    def write(commits: int) -> None:
+        for ts in range(commits):
+            table.upsert([{"id": "a", "ts": ts}], options={"hoodie.clean.automatic": False})
+
+    late = table.services.clean(execute=False).instant
+    write(70)
+    assert table.services.clean(schedule=False).instant == late
+    write(2)
+    logs = list((tmp_path / "t/.hoodie/metadata/files").glob(f".files-0000-0_{late}.log.*"))
+    assert logs, "not compacted"
+    assert all(list(timeline.glob(f"{late}*")) for timeline in timelines)
+    write(60)
+    assert not list(timelines[0].glob(f"{late}*")), "it does not stay for ever"
+    assert hudini.open(tmp_path / "t").verify(deep=True).ok

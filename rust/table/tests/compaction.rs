@@ -516,6 +516,42 @@ fn after_a_write_a_due_compaction_may_only_be_planned() {
     world.assert_tidy();
 }
 
+/// Apache Hudi's compactions give no sign of life: one that runs must not be taken over by each write that comes along.
+#[test]
+fn after_a_write_a_compaction_that_others_began_is_left_alone_for_an_hour() {
+    let spec = Spec { buckets: 1, ..Spec::mor() };
+    let world = World::new(Place::Memory);
+    let mut state = Model::new();
+    let table = spec.create(&world);
+    let mut write = |table: &Table, ts: i64| {
+        let rows = [row("a1", "A", ts, "v")];
+        assert_eq!(spec.upsert(table, &rows).unwrap().warnings, [""; 0]);
+        state = upserted(&state, &rows);
+        assert_eq!(rows_of(&world.table()), state);
+    };
+    (0..3).for_each(|ts| write(&table, ts));
+    let theirs = schedule(&table).unwrap();
+    let inflight = format!(".hoodie/timeline/{theirs}.compaction.inflight");
+    let is_pending = || world.table().timeline().unwrap().find(&theirs).is_some_and(|i| !i.is_completed());
+    world.put(&inflight, b"");
+    let began = world.store.head(&inflight).unwrap().unwrap().modified_ms;
+    let inline = options(&[("hoodie.compact.inline", "true"), ("hoodie.compact.inline.max.delta.commits", "1")]);
+    for (minutes, waits) in [(1, true), (59, true), (62, false)] {
+        let (mut table, clock) = world.handle();
+        clock.set(began + minutes * 60_000);
+        table.options = inline.clone().with(&table.options);
+        write(&table, minutes);
+        assert_eq!(is_pending(), waits, "after {minutes} minutes");
+    }
+    world.assert_tidy();
+
+    let (world, _) = logged(Place::Memory, &Spec { with_deletes: true, ..spec });
+    let theirs = schedule(&world.table()).unwrap();
+    world.put(&format!(".hoodie/timeline/{theirs}.compaction.inflight"), b"");
+    compact_all(&world.table()).unwrap();
+    assert_compacted(&world.table());
+}
+
 /// The write is done when its compaction fails.
 #[test]
 fn a_failed_compaction_after_a_write_is_a_warning() {

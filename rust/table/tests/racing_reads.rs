@@ -182,6 +182,42 @@ fn a_read_of_an_older_state_beside_a_planned_clean(
     }
 }
 
+/// What the clean took before is in no list, so nothing is there to be missed.
+#[rstest]
+fn a_metadata_table_made_in_the_midst_of_a_clean_does_not_hide_it(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let world = written(false, &spec);
+    let (policy, retain) = (Some(CleanPolicy::Versions), Some(1));
+    let options = Options::default();
+    let request = CleanRequest { options, schedule: true, execute: false, dry_run: false, policy, retain };
+    service::clean(&with(world.table(), NOTHING_BY_ITSELF), &request).unwrap();
+    let instants: Vec<_> = world.table().timeline().unwrap().commits().cloned().collect();
+    let columns = || Some(vec!["ts".to_owned()]);
+    let as_of = |world: &World, n: usize| {
+        let as_of = Some(instants[n].requested.clone());
+        times(&world.table(), ScanRequest { as_of, columns: columns(), ..ScanRequest::default() })
+    };
+    let first = |instant: &str| {
+        world
+            .data_files()
+            .into_iter()
+            .filter(|path| path.contains(&instants[0].requested))
+            .find(|path| path.contains(instant))
+    };
+    let taken = first(&instants[0].requested).unwrap();
+    assert!(world.store.delete(&taken).unwrap());
+    let world = world.now_keeping_metadata();
+    spec.upsert(&with(world.table(), NOTHING_BY_ITSELF), &batch(9)).unwrap();
+    assert!(world.table().config().unwrap().metadata_partitions().contains(&"files".to_owned()));
+    for n in 0..instants.len() - 1 {
+        let read = as_of(&world, n);
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::InstantCleaned, "state {n}");
+    }
+    assert_eq!(rows_of(&world.table()), model(&batch(9)));
+}
+
 #[rstest]
 fn a_read_of_a_range(
     #[values(false, true)] keeps_metadata: bool,

@@ -263,6 +263,33 @@ fn a_write_that_a_rollback_names_cannot_commit() {
     assert_eq!(rows_of(&world.table()), before);
 }
 
+/// Apache Hudi rolls back what had completed, if it is asked to.
+#[rstest]
+fn what_a_write_builds_upon_must_not_be_taken_back_meanwhile(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = one_bucket(table_type);
+    let (world, before) = base(&spec);
+    let result = spec.upsert(&world.table(), &[row("a7", "A", 1, "taken back")]).unwrap();
+    let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 2, "new")]);
+    writer.begin().unwrap();
+    writer.place().unwrap();
+    writer.run().unwrap();
+    let victim = result.instant.unwrap();
+    let files = world.files().into_keys().filter(|path| {
+        path.contains(&format!("/{victim}"))
+            || path.ends_with(&format!("_{victim}.parquet"))
+            || path.contains(&format!("_{victim}.log."))
+    });
+    files.for_each(|path| assert!(world.store.delete(&path).unwrap()));
+    let error = writer.commit().unwrap_err();
+    assert_eq!((error.kind(), error.instant()), (ErrorKind::CommitConflict, Some(victim.as_str())));
+    assert_eq!(rows_of(&world.table()), before);
+    let rows = [row("a1", "A", 2, "new")];
+    spec.upsert(&world.table(), &rows).unwrap();
+    assert_eq!(rows_of(&world.table()), upserted(&before, &rows));
+}
+
 #[test]
 fn a_pending_restore_stops_writes() {
     let spec = one_bucket(TableType::CopyOnWrite);

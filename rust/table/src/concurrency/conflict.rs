@@ -50,6 +50,7 @@ pub(crate) fn completed_since<'t>(
     time: &str,
 ) -> Result<Vec<(&'t Instant, CommitMetadata)>> {
     check_none_archived(storage, config, snapshot, now)?;
+    check_none_taken_back(storage, config, snapshot, now)?;
     let since = now.commits().filter(|i| !snapshot.completed.contains_key(&i.requested) && i.requested != time);
     since.map(|instant| Ok((instant, now.commit_metadata(storage, instant)?))).collect()
 }
@@ -69,6 +70,27 @@ fn check_none_archived(storage: &dyn Storage, config: &TableConfig, snapshot: &S
                 .at_instant(&entry.requested)
                 .with_hint("write again: it took so long that nobody knows what was changed since it began"))
         }
+        None => Ok(()),
+    }
+}
+
+/// What the snapshot has must still count: other engines roll back commits that had completed.
+fn check_none_taken_back(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    snapshot: &Snapshot,
+    now: &Timeline,
+) -> Result<()> {
+    let Some(start) = &snapshot.start else { return Ok(()) };
+    let is_there = |time: &&String| now.find(time).is_some_and(Instant::is_completed);
+    let gone: Vec<&String> =
+        snapshot.completed.range(start.clone()..).map(|(time, _)| time).filter(|t| !is_there(t)).collect();
+    let Some(first) = gone.first() else { return Ok(()) };
+    let archived = timeline::archived(storage, config, Columns::Actions, &((*first).clone()..))?;
+    match gone.iter().find(|time| !archived.iter().any(|entry| entry.requested == ***time)) {
+        Some(time) => Err(Error::new(ErrorKind::CommitConflict, "a commit that this write builds upon was taken back")
+            .at_instant(*time)
+            .with_hint("write again: the rows have to be merged with the state without it")),
         None => Ok(()),
     }
 }

@@ -16,9 +16,11 @@ mod lookup;
 mod resolve;
 mod rivals;
 
+use hudini_format::hash::bucket_of_file_id;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Buckets;
+use crate::config::{Buckets, TableConfig};
+use crate::view::FileSlice;
 
 pub(crate) use lookup::key_column;
 pub use lookup::{Keys, Lookup};
@@ -43,4 +45,15 @@ impl Index {
             Self::Files { .. } | Self::Records => None,
         }
     }
+}
+
+/// Whether the file group was made by a writer that has keys in buckets.
+pub(crate) fn is_bucket(slice: &FileSlice) -> bool {
+    bucket_of_file_id(&slice.file_id).is_some()
+}
+
+/// Whether one key may rightly have a row in each of several partitions: writers of buckets look for it in the partition
+/// that its row names, and nowhere else. An index with one place for a key does not know of the others.
+pub(crate) fn is_within_partitions<'s>(config: &TableConfig, mut slices: impl Iterator<Item = &'s FileSlice>) -> bool {
+    !config.partition_by.is_empty() && slices.any(is_bucket)
 }

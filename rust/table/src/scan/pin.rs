@@ -144,17 +144,15 @@ pub(super) fn pin(
     let choice = RefCell::new(new_choice()?);
     let wanted = |partition: &str| choice.borrow_mut().wants_partition(partition);
     let mut listing = Listing::of(table, config, &timeline, Partitions::Where(&wanted))?;
+    let mut wants = |partition: &str| match &mut uncounted {
+        Some(choice) => Ok(Choice::wants_partition(choice, partition)),
+        none => Ok(none.insert(new_choice()?).wants_partition(partition)),
+    };
     if let Some(as_of) = &as_of {
-        listing.check_as_of(storage, &timeline, as_of)?;
+        listing.check_as_of(storage, &timeline, as_of, &mut wants)?;
     }
     let absent = match gone {
-        Gone::Refused => {
-            let wants = |partition: &str| match &mut uncounted {
-                Some(choice) => Ok(Choice::wants_partition(choice, partition)),
-                none => Ok(none.insert(new_choice()?).wants_partition(partition)),
-            };
-            listing.add_named(storage, &timeline, &snapshot, wants)?
-        }
+        Gone::Refused => listing.add_named(storage, &timeline, &snapshot, wants)?,
         Gone::PassedOver => Absent::default(),
     };
     listing.check_whole(storage, config, &timeline)?;

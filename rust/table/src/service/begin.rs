@@ -2,7 +2,9 @@
 
 use hudini_format::instant::Action;
 
-use crate::timeline::Timeline;
+use crate::concurrency;
+use crate::site::Site;
+use crate::timeline::{Instant, Timeline};
 use crate::{Error, Result};
 
 /// Between the steps of a restore the table is in no state that an action could build upon.
@@ -13,4 +15,16 @@ pub(crate) fn refuse_under_restore(found: &Timeline) -> Result<()> {
             .with_hint("let the engine that began the restore finish it")),
         None => Ok(()),
     }
+}
+
+/// Whether nobody is at work on a pending action any more. One without a sign of life counts as alive until its newest file
+/// is older than `patience_ms`.
+pub(super) fn is_abandoned(site: Site<'_>, found: &Timeline, pending: &Instant, patience_ms: i64) -> Result<bool> {
+    let (storage, clock) = (site.store(), &site.context.clock);
+    if concurrency::has_life(storage, &pending.requested)? {
+        return concurrency::is_dead(storage, site.context, site.options, &pending.requested);
+    }
+    let Some(file) = pending.files.last() else { return Ok(true) };
+    let Some(meta) = storage.head(&format!("{}/{file}", found.dir))? else { return Ok(false) };
+    Ok(clock.now_ms() - meta.modified_ms > patience_ms)
 }

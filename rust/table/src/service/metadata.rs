@@ -114,6 +114,7 @@ impl Care<'_> {
     }
 
     fn archive(&self) -> Result<()> {
+        let found = self.timeline()?;
         let options = self.site.options;
         let count = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
         let least = match self.policy()? {
@@ -126,7 +127,7 @@ impl Care<'_> {
         let limits = Limits {
             min: min.saturating_add(more),
             max: max.saturating_add(more),
-            before: first_of(self.table),
+            before: first_of(self.table).into_iter().chain(unfolded(&found)).min(),
             compact_after: count(options.get_or_default(&options::METADATA_COMPACTION_COMMITS)?),
         };
         archive::run(self.folder, &self.own, &limits, Growth::of(options)?).map(drop)
@@ -143,4 +144,12 @@ fn first_of(table: &Timeline) -> Option<String> {
     let commit = table.commits().next();
     let pending = table.pending().next();
     commit.into_iter().chain(pending).map(|instant| instant.requested.clone()).min()
+}
+
+/// The oldest commit that completed behind the last compaction's plan, and so is in logs alone. Apache Hudi reads the blocks of
+/// those alone that one of the two timelines has.
+fn unfolded(own: &Timeline) -> Option<String> {
+    let compacted = own.commits().rfind(|i| i.action == Action::Commit)?;
+    let is_behind = |i: &&Instant| i.completed.as_ref().is_some_and(|completed| *completed > compacted.requested);
+    own.commits().filter(|i| i.action == Action::DeltaCommit).find(is_behind).map(|i| i.requested.clone())
 }

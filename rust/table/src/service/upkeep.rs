@@ -13,7 +13,7 @@ use crate::metadata::{self, keep};
 use crate::options::{self, CleanPolicy, Opt, Options, TableType};
 use crate::storage::folder::Folder;
 use crate::table::Table;
-use crate::timeline::{self, Timeline};
+use crate::timeline::{self, Instant, Timeline};
 use crate::write;
 use crate::{Error, Result};
 
@@ -268,7 +268,9 @@ impl Upkeep<'_> {
                 return Ok(Some(String::new()));
             };
             let since = |completed: &String| *completed > compacted.requested;
-            before = found.commits().find(|i| i.completed.as_ref().is_some_and(since)).map(|i| i.requested.clone());
+            let is_told = |i: &&Instant| i.action.writes_data() || matches!(i.action, Action::Clean | Action::Rollback);
+            let told = found.completed().filter(is_told).find(|i| i.completed.as_ref().is_some_and(since));
+            before = told.map(|i| i.requested.clone());
         }
         if self.options.get_or_default(&options::ARCHIVE_BLOCK_ON_CLEAN)?
             && let Some(clean) = found.completed().rfind(|i| i.action == Action::Clean)

@@ -88,7 +88,7 @@ impl Instant {
     }
 }
 
-/// The active timeline, and the history if it was asked for; oldest request first.
+/// The active timeline, and of the history what was asked for, or lies behind a savepoint; oldest request first.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     pub dir: String,

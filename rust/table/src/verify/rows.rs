@@ -17,6 +17,7 @@ use super::state::State;
 use super::{each, listing};
 use crate::Result;
 use crate::config::{Buckets, keys as properties};
+use crate::index::is_within_partitions;
 use crate::scan::{DEFAULT_BATCH_ROWS, Manner, Scan, ScanRequest, Split};
 use crate::timeline::Timeline;
 use crate::view::FileSlice;
@@ -79,7 +80,7 @@ pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<Option<Keys>
     let keys = Keys {
         by_key: HashMap::default(),
         slices: slices.clone(),
-        is_global: is_global(state)?,
+        is_global: is_global(state)? && !is_within_partitions(&state.config, slices.iter().map(|slice| &slice.0)),
         doubled: BTreeSet::new(),
         doublings: 0,
     };

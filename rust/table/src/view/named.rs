@@ -27,15 +27,19 @@ pub(crate) fn last_of(path: &str) -> &str {
 
 impl Listing {
     /// An error if a clean that has not completed began to take files of the state as of an instant: an older slice would
-    /// stand in for what it took. What the metadata table lists is missed when it is read.
-    pub(crate) fn check_as_of(&self, storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
-        if self.metadata.is_some() {
-            return Ok(());
-        }
+    /// stand in for what it took. A metadata table too may have been told by then that they are gone, or was made of what
+    /// the clean had left.
+    pub(crate) fn check_as_of(
+        &self,
+        storage: &dyn Storage,
+        timeline: &Timeline,
+        as_of: &str,
+        mut wants: impl FnMut(&str) -> Result<bool>,
+    ) -> Result<()> {
         for (since, plan) in planned_cleans(storage, timeline)? {
             let mut planned = Taken::default();
             planned.add_planned(&plan);
-            if since.as_str() > as_of && planned.is_begun(storage, &self.files)? {
+            if since.as_str() > as_of && planned.is_begun(&self.files, &mut wants)? {
                 return Err(cleaned_away(as_of, &since));
             }
         }
@@ -190,22 +194,18 @@ impl Taken {
         self.partitions.extend(plan.partitions_to_be_deleted.iter().flatten().cloned());
     }
 
-    /// Whether one of them is gone, by a list that was made of some partitions.
-    fn is_begun(&self, storage: &dyn Storage, listed: &ListedFiles) -> Result<bool> {
+    /// Whether one of them is gone from a partition that is wanted, by a list that was made of those.
+    fn is_begun(&self, listed: &ListedFiles, wants: &mut impl FnMut(&str) -> Result<bool>) -> Result<bool> {
         let mut by_partition: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (partition, name) in &self.files {
             by_partition.entry(partition).or_default().insert(name);
         }
         for (partition, mut names) in by_partition {
-            match (listed.get(partition), names.first()) {
-                (Some(files), _) => files.iter().for_each(|file| {
-                    names.remove(file.name.as_str());
-                }),
-                // It was not wanted, or is gone as a whole.
-                (None, Some(name)) if storage.head(&in_partition(partition, name))?.is_some() => continue,
-                (None, _) => {}
+            for file in listed.get(partition).into_iter().flatten() {
+                names.remove(file.name.as_str());
             }
-            if !names.is_empty() {
+            // One that is wanted and not listed is gone as a whole.
+            if !names.is_empty() && (listed.contains_key(partition) || wants(partition)?) {
                 return Ok(true);
             }
         }

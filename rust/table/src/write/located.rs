@@ -310,12 +310,13 @@ fn place_new(
     groups: &mut BTreeMap<Place, Vec<Pick>>,
 ) -> Result<()> {
     for (partition, unplaced) in new {
+        let slot_of = action.new_slots().slots_of(&partition)?;
         for Unplaced { rows, points } in unplaced {
-            let mut by_slot: BTreeMap<i32, Vec<u32>> = BTreeMap::new();
+            let mut by_slot = BySlot::default();
             for (row, point) in (0..).zip(points) {
-                by_slot.entry(action.new_slots().slot_at(&partition, point)?).or_default().push(row);
+                by_slot.rows(slot_of(point)?).push(row);
             }
-            for (slot, places) in by_slot {
+            for (slot, places) in by_slot.each() {
                 groups.entry((partition.clone(), slot)).or_default().push(rows.part(places));
             }
         }

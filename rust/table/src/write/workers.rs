@@ -152,13 +152,14 @@ impl NewSlots {
 
     /// The slot of a key that no file group has.
     fn slot(&self, partition: &str, key: &str) -> Result<i32> {
-        self.slot_at(partition, Point::of(key))
+        self.slots_of(partition)?(Point::of(key))
     }
 
-    /// The same, where of the key only its point is known.
-    pub(super) fn slot_at(&self, partition: &str, point: Point) -> Result<i32> {
-        let slot = self.by_partition.get(partition).and_then(|spread| spread.slot(point));
-        slot.ok_or_else(|| Error::internal(format!("no place for new keys of '{partition}'")))
+    /// The same for the keys of one partition, of which only their points are known.
+    pub(super) fn slots_of(&self, partition: &str) -> Result<impl Fn(Point) -> Result<i32>> {
+        let nowhere = move || Error::internal(format!("no place for new keys of '{partition}'"));
+        let spread = self.by_partition.get(partition).ok_or_else(nowhere)?;
+        Ok(move |point| spread.slot(point).ok_or_else(nowhere))
     }
 
     /// The schema of rows that have found their slots.

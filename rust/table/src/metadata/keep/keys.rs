@@ -83,13 +83,15 @@ impl<'a> Before<'a> {
             let seen = if is_log {
                 self.of_log(table, time, stat, path, old, &home)?
             } else {
-                self.of_base(time, stat, path, old, &home)?
+                self.of_base(table, time, stat, path, old, &home)?
             };
             moves.add(seen, &home);
         }
         for (partition, ids) in metadata.partition_to_replace_file_ids.iter().flatten() {
             for slice in self.slices(partition)?.iter().filter(|slice| ids.contains(&slice.file_id)) {
-                self.each_key(self.snapshot, slice, |_, key| moves.gone.push(key.to_owned()))?;
+                let mut gone = Vec::new();
+                self.each_key(self.snapshot, slice, |_, key| gone.push(key.to_owned()))?;
+                moves.gone.extend(known_here(table, gone, &self.home(partition, &slice.file_id, time)?)?);
             }
         }
         moves.put(changes);
@@ -99,6 +101,7 @@ impl<'a> Before<'a> {
     /// Keys that a base file brings, and those that it lacks of the one before it.
     fn of_base(
         &self,
+        table: &MetadataTable,
         time: &str,
         stat: &WriteStat,
         path: &str,
@@ -130,6 +133,7 @@ impl<'a> Before<'a> {
             }
         })?;
         seen.added.extend(fresh);
+        seen.gone = known_here(table, seen.gone, home)?;
         Ok(seen)
     }
 
@@ -159,8 +163,7 @@ impl<'a> Before<'a> {
                 live.insert(key.to_owned());
             }
         })?;
-        let is_here = |entry: &RecordIndexEntry| (&entry.partition, &entry.file_id) == (&home.partition, &home.file_id);
-        let was_here = |key: &String| known.get(key).is_some_and(|entries| entries.iter().any(is_here));
+        let was_here = |key: &String| known.get(key).is_some_and(|entries| names(entries, home));
         let gone = keys.iter().filter(|key| !live.contains(*key) && was_here(key)).cloned().collect();
         let added = live.into_iter().filter(|key| !known.contains_key(key)).collect();
         Ok(Seen { added, gone })
@@ -226,6 +229,19 @@ impl<'a> Before<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether one of the places of a key is that file group.
+fn names(entries: &[RecordIndexEntry], home: &RecordIndexEntry) -> bool {
+    entries.iter().any(|entry| (&entry.partition, &entry.file_id) == (&home.partition, &home.file_id))
+}
+
+/// Of keys that left a file group, those that the index has there. Another row of a key, in another partition, may be what
+/// it knows.
+fn known_here(table: &MetadataTable, keys: Vec<String>, home: &RecordIndexEntry) -> Result<Vec<String>> {
+    let known = table.record_locations(keys.iter().cloned(), None)?;
+    let was_here = |key: &String| known.get(key).is_some_and(|entries| names(entries, home));
+    Ok(keys.into_iter().filter(was_here).collect())
 }
 
 /// What one file tells.

@@ -6,13 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use hudini_format::hash::bucket_of_file_id;
 use hudini_format::metadata_record::{Partition, key};
 use hudini_format::properties::IndexDefinition;
 
 use super::super::prune::MOST_KEYS;
 use super::{Question, Wanted, given_up, in_partition};
 use crate::base_file::groups::holds_any;
+use crate::index::{is_bucket, is_within_partitions};
 use crate::metadata::InPartition;
 use crate::view::FileSlice;
 use crate::{Error, Result};
@@ -97,6 +97,9 @@ impl Question<'_> {
     /// Only the file groups that hold some keys. A key that the index lacks may be there all the same unless `misses_count`.
     fn located(&self, keys: &BTreeSet<String>, slices: &[FileSlice], misses_count: bool) -> Result<Wanted> {
         let metadata = self.read.metadata;
+        if is_within_partitions(self.read.config, slices.iter()) && !metadata.locates_by_partition()? {
+            return Ok(None);
+        }
         let found = metadata.record_locations(keys.iter().cloned(), None)?;
         if !metadata.still_has(&Partition::RecordIndex)? {
             return Err(given_up());
@@ -124,7 +127,6 @@ impl Question<'_> {
     /// Whether no two writes of a file group overlapped. Buckets of logs are written without a lock: a row may come into its
     /// slice behind a delete that was requested later, and was merged and compacted before; the index has it deleted.
     fn writers_take_turns(&self, slices: &[FileSlice]) -> bool {
-        let is_bucket = |slice: &FileSlice| bucket_of_file_id(&slice.file_id).is_some();
         !self.read.config.is_mor() || !slices.iter().any(is_bucket)
     }
 

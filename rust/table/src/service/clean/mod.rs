@@ -13,6 +13,7 @@ use hudini_format::action::{CleanMetadata, CleanPartitionMetadata, CleanerPlan};
 use hudini_format::instant::Action;
 
 use self::plan::{Ground, Within};
+use super::begin::is_abandoned;
 use super::publish::{Done, publish};
 use super::{begin, recover};
 use crate::concurrency::{self, Heart};
@@ -225,15 +226,9 @@ impl Cleaner<'_> {
         publish(self.table.site(self.options), &config, &found, (time, Action::Clean), Done::Cleaned(&metadata))
     }
 
-    /// Whether nobody is at work on it any more.
     fn is_abandoned(&self, found: &Timeline, pending: &Instant) -> Result<bool> {
-        let (storage, context) = (self.table.storage.as_ref(), &self.table.context);
-        if concurrency::has_life(storage, &pending.requested)? {
-            return concurrency::is_dead(storage, context, self.options, &pending.requested);
-        }
-        let Some(file) = pending.files.last() else { return Ok(true) };
-        let Some(meta) = storage.head(&format!("{}/{file}", found.dir))? else { return Ok(false) };
-        Ok(context.clock.now_ms() - meta.modified_ms > concurrency::patience_ms(self.options)?)
+        let patience = concurrency::patience_ms(self.options)?;
+        is_abandoned(self.table.site(self.options), found, pending, patience)
     }
 
     fn lock(&self) -> Result<Box<dyn LockGuard>> {

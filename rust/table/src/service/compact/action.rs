@@ -16,6 +16,7 @@ use crate::metadata::keep::{self, Told};
 use crate::metadata::ranges::Ranges;
 use crate::options::{self, Options};
 use crate::scan::PartitionFilter;
+use crate::service::begin::is_abandoned;
 use crate::service::{
     self, Done,
     rollback::{self, rollback},
@@ -39,6 +40,19 @@ pub(super) enum When {
     /// If the options say that it is time, and, if that matters, no plan is waiting.
     Due { alone: bool },
 }
+
+/// Which of the plans that wait is to be taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which<'a> {
+    Planned(&'a str),
+    Oldest,
+    /// The oldest that nobody is likely to be at work on.
+    LeavingYoung,
+}
+
+/// Apache Hudi's compactions give no sign of life. Nobody asked for theirs to be taken over in the midst of it, so they have
+/// this long.
+const OTHERS_PATIENCE_MS: i64 = 60 * 60 * 1000;
 
 /// Plans a compaction of what there is to compact; its instant, if there is anything.
 pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<Option<String>> {
@@ -90,8 +104,8 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// Takes up the plan of that instant, or the oldest that waits. `None`: there is none, or somebody is at it.
-    pub(super) fn begin(table: &Table, options: &Options, instant: Option<&str>) -> Result<Option<Self>> {
+    /// Takes up a plan. `None`: there is none, or somebody is at it.
+    pub(super) fn begin(table: &Table, options: &Options, which: Which<'_>) -> Result<Option<Self>> {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
         let _lock = write::lock(table, options)?;
@@ -102,7 +116,7 @@ impl Compaction {
         keep::check(table.site(options), &config)?;
         let found = Timeline::load(storage, &config)?;
         service::refuse_under_restore(&found)?;
-        let Some(pending) = waiting(table, options, &found, instant)? else { return Ok(None) };
+        let Some(pending) = waiting(table, options, &found, which)? else { return Ok(None) };
         let time = pending.requested.clone();
         let plan = plan::read(storage, &found, pending)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
@@ -299,15 +313,15 @@ impl Work<'_> {
 }
 
 /// The plan to take up.
-fn waiting<'t>(
-    table: &Table,
-    options: &Options,
-    found: &'t Timeline,
-    wanted: Option<&str>,
-) -> Result<Option<&'t Instant>> {
-    let plans = found.pending().filter(|i| i.action == Action::Compaction);
-    for pending in plans.filter(|i| wanted.is_none_or(|wanted| wanted == i.requested)) {
-        if concurrency::is_dead(table.storage.as_ref(), &table.context, options, &pending.requested)? {
+fn waiting<'t>(table: &Table, options: &Options, found: &'t Timeline, which: Which<'_>) -> Result<Option<&'t Instant>> {
+    let is_asked_for = |i: &&Instant| !matches!(which, Which::Planned(planned) if planned != i.requested);
+    let site = table.site(options);
+    let is_left = |pending: &Instant| match (which, pending.state) {
+        (Which::LeavingYoung, State::Inflight) => Ok(!is_abandoned(site, found, pending, OTHERS_PATIENCE_MS)?),
+        _ => Ok::<_, Error>(false),
+    };
+    for pending in found.pending().filter(|i| i.action == Action::Compaction).filter(is_asked_for) {
+        if !is_left(pending)? && concurrency::is_dead(site.store(), site.context, options, &pending.requested)? {
             return Ok(Some(pending));
         }
     }

@@ -1,6 +1,6 @@
 //! Compactions one after the other: what waits, then what is planned anew. An engine runs the tasks of each.
 
-use super::action::{Compaction, OPERATION, When, schedule};
+use super::action::{Compaction, OPERATION, When, Which, schedule};
 use super::task::{CompactionStatus, CompactionTask};
 use crate::Result;
 use crate::context::pool::run_all;
@@ -44,6 +44,8 @@ pub struct Round {
     options: Options,
     plan: Option<When>,
     execute: bool,
+    /// Of plans that wait, which are taken up.
+    waiting: Which<'static>,
     stage: Stage,
     scheduled: Option<String>,
 }
@@ -51,7 +53,7 @@ pub struct Round {
 impl Round {
     pub fn new(table: &Table, request: CompactRequest) -> Self {
         let plan = request.schedule.then_some(When::Now(request.filter));
-        Self::of(table, request.options, plan, request.execute)
+        Self::of(table, request.options, plan, request.execute, Which::Oldest)
     }
 
     /// What follows a delta commit with these options.
@@ -62,13 +64,13 @@ impl Round {
         let schedule = serves && options.get_or_default(&options::COMPACT_SCHEDULE_INLINE)?;
         let plan = (execute || schedule).then_some(When::Due { alone: !execute });
         let plan = plan.filter(|_| table.config().is_ok_and(|config| config.is_mor()));
-        Ok(Self::of(table, options, plan.clone(), execute && plan.is_some()))
+        Ok(Self::of(table, options, plan.clone(), execute && plan.is_some(), Which::LeavingYoung))
     }
 
-    fn of(table: &Table, options: Options, plan: Option<When>, execute: bool) -> Self {
+    fn of(table: &Table, options: Options, plan: Option<When>, execute: bool, waiting: Which<'static>) -> Self {
         let options = options.with(&table.options);
         let stage = if execute { Stage::Waiting } else { Stage::Planning };
-        Self { table: table.clone(), options, plan, execute, stage, scheduled: None }
+        Self { table: table.clone(), options, plan, execute, waiting, stage, scheduled: None }
     }
 
     /// What was planned here.
@@ -88,7 +90,8 @@ impl Round {
                 Stage::Waiting => None,
                 Stage::Planned(instant) => Some(instant.clone()),
             };
-            let taken = Compaction::begin(&self.table, &self.options, instant.as_deref())?;
+            let which = instant.as_deref().map_or(self.waiting, Which::Planned);
+            let taken = Compaction::begin(&self.table, &self.options, which)?;
             if instant.is_some() {
                 self.stage = Stage::Over;
             } else if taken.is_none() {
