@@ -115,7 +115,8 @@ impl KeyConfig {
             return with_buffer(&StringArray::new_repeated("", batch.num_rows()));
         }
         let mut paths = StringBuilder::new();
-        self.each_path(batch, check_value, |path| {
+        let check = |field: &str, value: &str, fields| check_value(field, value, fields, self.path_style.hive);
+        self.each_path(batch, check, |path| {
             paths.append_value(path);
             check_path(path)
         })?;
@@ -182,9 +183,9 @@ fn time_value_of<'a>(column: &Column<'a>, row: usize, dated: bool) -> Result<tim
     if column.is_null(row) { Ok(time::TimeValue::Null) } else { time_value(column.values, row, dated) }
 }
 
-/// What would be read back as another value: a slash in one of several values makes another level, and what looks like an
-/// escape is undone. Encoded, all but the name of null can be.
-fn check_value(field: &str, value: &str, fields: Option<usize>) -> Result<()> {
+/// What would be read back as another value: a slash in one of several values makes another level, what looks like an
+/// escape is undone, and what stands before an `=` is a name where none is given. Encoded, all but the name of null can be.
+fn check_value(field: &str, value: &str, fields: Option<usize>, names_fields: bool) -> Result<()> {
     if value == DEFAULT_PARTITION {
         return Err(Error::schema(format!(
             "the value '{value}' of partition column '{field}' would be read back as null"
@@ -193,7 +194,11 @@ fn check_value(field: &str, value: &str, fields: Option<usize>) -> Result<()> {
     }
     let Some(fields) = fields else { return Ok(()) };
     let escape = !value.contains('/') && unescape(value) != value;
-    if value.contains(':') || escape || (fields > 1 && value.contains('/')) {
+    let looks_named = match value.contains('/') {
+        true => value.strip_prefix(field).is_some_and(|rest| rest.starts_with('=')),
+        false => value.contains('='),
+    };
+    if value.contains(':') || escape || (fields > 1 && value.contains('/')) || (looks_named && !names_fields) {
         return Err(Error::schema(format!("the value '{value}' of partition column '{field}' is no directory name"))
             .with_hint("create the table with hoodie.datasource.write.partitionpath.urlencode=true"));
     }

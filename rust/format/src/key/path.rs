@@ -101,14 +101,20 @@ impl PathStyle {
         if !path.contains('/') {
             return value(path, field);
         }
-        let whole = bare(path, field);
+        let whole = without_name(path, field).unwrap_or(path);
         Some(if self.slashed_dates { whole.replace('/', "-").into() } else { Cow::Borrowed(whole) })
     }
 }
 
 /// The prefix is taken off wherever it stands, as it is from tables that changed their style.
+fn without_name<'a>(text: &'a str, field: &str) -> Option<&'a str> {
+    text.strip_prefix(field)?.strip_prefix('=')
+}
+
+/// As Apache Hudi has it: whatever stands before the first `=` of a level is a name, and not asked whose.
 fn bare<'a>(level: &'a str, field: &str) -> &'a str {
-    level.strip_prefix(field).and_then(|rest| rest.strip_prefix('=')).unwrap_or(level)
+    let unnamed = || level.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+    without_name(level, field).or_else(|| Some(unnamed()?.1)).unwrap_or(level)
 }
 
 fn value<'a>(level: &'a str, field: &str) -> Option<Cow<'a, str>> {

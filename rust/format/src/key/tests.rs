@@ -189,8 +189,14 @@ fn dates_as_apache_hudi_reads_them() {
 #[test]
 fn partition_paths_that_could_not_be_read_back() {
     let rows = |value: &str| batch(vec![("p", strings(&[Some(value)])), ("q", strings(&[Some("x")]))]);
-    for bad in ["..", "a//b", "/a", ".", "10:30", ".hoodie", ".hoodie/timeline"] {
+    for bad in ["..", "a//b", "/a", ".", "10:30", ".hoodie", ".hoodie/timeline", "x=y", "=y", "x=", "p=1/2"] {
         assert!(config(Generator::Simple, &["p"], &["p"]).partition_paths(&rows(bad)).is_err(), "{bad}");
+    }
+    let mut named = config(Generator::Simple, &["p"], &["p"]);
+    named.path_style.hive = true;
+    for (value, path) in [("x=y", "p=x=y"), ("=y", "p==y")] {
+        assert_eq!(named.partition_paths(&rows(value)).unwrap().value(0), path);
+        assert_eq!(named.path_style.values(path, &["p"]).unwrap(), [Some(value.into())]);
     }
     let two = config(Generator::Complex, &["p"], &["q", "p"]);
     assert!(two.partition_paths(&rows("a/b")).is_err(), "a slash inside one of two values");
@@ -309,6 +315,11 @@ fn style(hive: bool, url_encoded: bool, slashed_dates: bool) -> PathStyle {
 #[case(style(true, false, true), "d=2020/02/29", &["d"], &[Some("2020-02-29")])]
 #[case(style(false, false, true), "2020/02/29", &["d"], &[Some("2020-02-29")])]
 #[case(style(false, false, false), "", &[], &[])]
+#[case::named_by_others(style(false, false, false), "x=y", &["p"], &[Some("y")])]
+#[case::named_by_others(style(true, false, false), "x=1/y=2=3", &["p", "q"], &[Some("1"), Some("2=3")])]
+#[case::no_name(style(false, false, false), "=q", &["p"], &[Some("=q")])]
+#[case::no_value(style(false, false, false), "x=", &["p"], &[Some("x=")])]
+#[case::taken_whole(style(false, false, false), "q=1/2", &["p"], &[Some("q=1/2")])]
 fn values_of_a_path(
     #[case] style: PathStyle,
     #[case] path: &str,

@@ -127,8 +127,8 @@ impl Part<'_> {
                 (false, false) => a.total_cmp(b),
                 (a, b) => a.cmp(&b),
             },
-            // As Java's String.compareTo: by UTF-16 units.
-            (Self::Text(a), Part::Text(b)) => a.encode_utf16().cmp(b.encode_utf16()),
+            // As Spark's UTF8String and Avro's Utf8, in which Apache Hudi holds them: by their bytes.
+            (Self::Text(a), Part::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Self::Bytes(a), Part::Bytes(b)) => a.cmp(b),
             (Self::Decimal(a, a_scale), Part::Decimal(b, b_scale)) => compare_decimals(*a, *a_scale, *b, *b_scale)?,
             _ => return None,
@@ -308,6 +308,13 @@ mod tests {
             columns(vec![Arc::new(Int64Array::from(vec![5, 5, 6])), Arc::new(StringArray::from(vec!["b", "c", "a"]))]);
         assert_eq!(Ordered::Row(&both, 0).compare(&Ordered::Row(&both, 1)), Some(Ordering::Less));
         assert_eq!(Ordered::Row(&both, 2).compare(&Ordered::Row(&both, 1)), Some(Ordering::Greater));
+    }
+
+    /// U+FF19 and U+1F6F6, which UTF-16 orders the other way.
+    #[test]
+    fn texts_compare_by_their_bytes() {
+        let texts = columns(vec![Arc::new(StringArray::from(vec!["\u{ff19}", "\u{1f6f6}"]))]);
+        assert_eq!(Ordered::Row(&texts, 0).compare(&Ordered::Row(&texts, 1)), Some(Ordering::Less));
     }
 
     #[test]
