@@ -239,21 +239,9 @@ fn a_key_that_a_late_delete_may_have_taken_out_of_the_record_index_is_looked_for
 fn a_key_that_an_overlapping_write_may_have_brought_back_is_looked_for_everywhere() {
     let bucket = "00000003-38af-4dfb-a91d-75ee0f63f035-0";
     let lake = lake_of(Lake::new("files,record_index"), &[(20, "y", base(bucket, 20))]);
-    let properties = ".hoodie/hoodie.properties";
-    let unpartitioned = String::from_utf8(lake.world.files()[properties].to_vec()).unwrap();
-    let unpartitioned = unpartitioned.replace("hoodie.table.partition.fields=p\n", "");
-    lake.world.store.replace(properties, unpartitioned.as_bytes()).unwrap();
     put_locations(&lake, &[("1", "x", A)]);
     assert_eq!(left_out(&lake, "id = '1'"), "record_index 3");
     assert_eq!(left_out(&lake, "id in ('1', '2')"), "");
-}
-
-#[test]
-fn a_key_may_be_in_the_buckets_of_several_partitions_whatever_the_record_index_says() {
-    let bucket = "00000003-38af-4dfb-a91d-75ee0f63f035-0";
-    let lake = lake_of(Lake::new("files,record_index"), &[(20, "y", base(bucket, 20))]);
-    put_locations(&lake, &[("1", "x", A)]);
-    assert_eq!(left_out(&lake, "id = '1'"), "");
 }
 
 #[rstest]

@@ -47,13 +47,14 @@ impl Index {
     }
 }
 
-/// Whether the file group was made by a writer that has keys in buckets.
+/// Whether the file group looks as if a writer made it that has keys in buckets; of others one in forty does by chance.
 pub(crate) fn is_bucket(slice: &FileSlice) -> bool {
     bucket_of_file_id(&slice.file_id).is_some()
 }
 
 /// Whether one key may rightly have a row in each of several partitions: writers of buckets look for it in the partition
-/// that its row names, and nowhere else. An index with one place for a key does not know of the others.
+/// that its row names, and nowhere else. An index with one place for a key does not know of the others. In such a table all
+/// file groups are buckets.
 pub(crate) fn is_within_partitions<'s>(config: &TableConfig, mut slices: impl Iterator<Item = &'s FileSlice>) -> bool {
-    !config.partition_by.is_empty() && slices.any(is_bucket)
+    !config.partition_by.is_empty() && slices.all(is_bucket)
 }
