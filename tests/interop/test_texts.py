@@ -17,7 +17,7 @@ pytestmark = pytest.mark.interop
 LESS, GREATER = "\uff19", "\U0001f6f6"
 
 
-def options(table_type: str, **more: str) -> dict[str, str]:
+def options(table_type: str, more: dict[str, str]) -> dict[str, str]:
     return {
         "hoodie.table.name": "t",
         "hoodie.datasource.write.table.type": table_type,
@@ -26,7 +26,7 @@ def options(table_type: str, **more: str) -> dict[str, str]:
         "hoodie.index.type": "SIMPLE",
         "hoodie.compact.inline": "false",
         "hoodie.parquet.small.file.limit": "0",
-        **{key.replace("__", "."): value for key, value in more.items()},
+        **more,
     }
 
 
@@ -35,10 +35,12 @@ def test_texts_are_ordered_by_their_bytes(oracle: Oracle, tmp_path: Path, versio
     path = tmp_path / "t"
     told = options(
         "MERGE_ON_READ",
-        hoodie__datasource__write__precombine__field="at",
-        hoodie__datasource__write__partitionpath__field="",
-        hoodie__record__merge__mode="EVENT_TIME_ORDERING",
-        hoodie__write__table__version=version,
+        {
+            "hoodie.datasource.write.precombine.field": "at",
+            "hoodie.datasource.write.partitionpath.field": "",
+            "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+            "hoodie.write.table.version": version,
+        },
     )
 
     def write(rows: list[tuple[str, str, int]], mode: str = "append") -> None:
@@ -63,7 +65,8 @@ def test_texts_are_ordered_by_their_bytes(oracle: Oracle, tmp_path: Path, versio
 def test_what_stands_before_an_equals_sign_in_a_folder_is_a_name(oracle: Oracle, tmp_path: Path) -> None:
     path = tmp_path / "t"
     rows = pa.table({"id": ["a", "b", "c", "d"], "p": ["x=y", "p=z", "z", "x=y=z"], "v": [1, 2, 3, 4]})
-    oracle.write(path, rows, options("COPY_ON_WRITE", hoodie__datasource__write__partitionpath__field="p"), "overwrite")
+    told = options("COPY_ON_WRITE", {"hoodie.datasource.write.partitionpath.field": "p"})
+    oracle.write(path, rows, told, "overwrite")
     expected = {"a": "y", "b": "z", "c": "z", "d": "y=z"}
     table = hudini.open(path)
     for found in oracle.read(path), table.read().to_arrow():

@@ -199,14 +199,7 @@ fn a_metadata_table_made_in_the_midst_of_a_clean_does_not_hide_it(
         let as_of = Some(instants[n].requested.clone());
         times(&world.table(), ScanRequest { as_of, columns: columns(), ..ScanRequest::default() })
     };
-    let first = |instant: &str| {
-        world
-            .data_files()
-            .into_iter()
-            .filter(|path| path.contains(&instants[0].requested))
-            .find(|path| path.contains(instant))
-    };
-    let taken = first(&instants[0].requested).unwrap();
+    let taken = world.data_files().into_iter().find(|path| path.contains(&instants[0].requested)).unwrap();
     assert!(world.store.delete(&taken).unwrap());
     let world = world.now_keeping_metadata();
     spec.upsert(&with(world.table(), NOTHING_BY_ITSELF), &batch(9)).unwrap();
