@@ -189,6 +189,8 @@ fn long(v: i64) -> OrderingValue {
 // Of two deletes the one of everything stays: the row before it would win otherwise.
 #[case(vec![DeleteKey, DeleteRow(4)], None)]
 #[case(vec![DeleteKey, DeleteRow(4), up(7, "u7")], Some("u7"))]
+// A row of a data block that is marked as deleted takes its place, and loses.
+#[case(vec![DeleteKey, Logged(vec![Block::Rows(vec![gone("k", "A", 4)])])], Some("base"))]
 // Deletes with an ordering value.
 #[case(vec![logged_delete(long(0))], Some("base"))]
 #[case(vec![logged_delete(long(4))], Some("base"))]

@@ -259,8 +259,9 @@ impl Deltas {
             return Ok(true);
         }
         match (old, new) {
-            // A delete of everything stays what it is when a mere ordered delete follows; a row after it counts.
-            (Change::Delete { ordering: None, .. }, Change::Delete { .. }) => Ok(false),
+            // A delete of everything stays what it is when a delete of a delete block follows; a row after it counts, and
+            // so does a row that is marked as deleted.
+            (Change::Delete { ordering: None, .. }, Change::Delete { row: None, .. }) => Ok(false),
             (Change::Delete { ordering: None, .. }, _) | (_, Change::Delete { ordering: None, .. }) => Ok(true),
             _ => match (self.ordered(old), self.ordered(new)) {
                 (Some(old), Some(new)) => new.is_not_less(&old),
@@ -284,7 +285,6 @@ impl Deltas {
         (!columns.is_default(row)).then(|| columns.key(row))
     }
 
-    /// The entry about a key.
     /// The rows that changes are about by their keys, and the entries of those.
     pub(super) fn find_all(&self, keys: &StringArray) -> Vec<(usize, usize)> {
         self.index.find_all(keys)

@@ -11,16 +11,17 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, StructArray, UInt64Array};
-use arrow_schema::Schema;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use hudini_format::log::{Block, BlockKind, cdc};
 use hudini_format::name::LogFileName;
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{Record, meta};
 
-use super::compare::{ByKey, Fate, Fates, Pairs, Rows};
-use super::{ChangeLog, Feed, Part, Side, image};
+use super::compare::{self, ByKey, Fate, Fates, Pairs, Rows};
+use super::{ChangeLog, Feed, Part, Side};
 use crate::log_file::{Choice, LogFile, Part as BlockPart, Visitor};
 use crate::merge::{Batches, record_keys};
 use crate::scan::shape::{FolderValues, RowShape};
@@ -50,7 +51,13 @@ pub(super) fn read(
     }
     let log = Log::read(feed, blocks, has(cdc::BEFORE))?;
     let (after, numbers) = match after {
-        Some(after) => rows_of(feed, feed.rows_after(part, after, None)?, |key| log.is_there_after(key))?,
+        Some(slice) => match log.rows_after(feed, feed.rows_after(part, slice, None)?)? {
+            Some(found) => found,
+            None => {
+                let before = before.map_or_else(|| Err(no_rows(feed, files, "before")?), Ok)?;
+                return compare::states(feed, part, before, slice);
+            }
+        },
         None if log.needs_rows_after() => return Err(no_rows(feed, files, "behind")?),
         None => Default::default(),
     };
@@ -63,7 +70,7 @@ pub(super) fn read(
         None if log.needs_rows_before() => return Err(no_rows(feed, files, "before")?),
         None => Box::new(std::iter::empty()),
     };
-    let fates = ByLog { left: log.operations, numbers };
+    let fates = ByLog { left: log.operations, gone: HashSet::default(), numbers };
     Ok(Box::new(Pairs::new(feed, part, before, after, Box::new(fates))))
 }
 
@@ -163,9 +170,7 @@ fn whole(feed: &Arc<Feed>, part: &Part, shown: Shown, blocks: Vec<Logged>) -> Ba
 
 /// What it takes to show logged rows as the table has them.
 struct Shown {
-    /// The table's columns, as files have them.
-    stored: Schema,
-    /// Those of their writer.
+    /// The columns of their writer.
     names: Mapping,
     folder: FolderValues,
 }
@@ -176,13 +181,13 @@ impl Shown {
         let (partition, _) = place_of(files);
         let stored = meta::without_meta(&RowShape::stored(snapshot)?);
         let folder = shape.folder_values(partition, &stored)?;
-        Ok(Self { stored, names: snapshot.names_at(&part.instant)?, folder })
+        Ok(Self { names: snapshot.names_at(&part.instant)?, folder })
     }
 
     fn side(&self, feed: &Feed, rows: &RecordBatch, name: &str) -> Result<Side> {
         let logged = rows.column_by_name(name).and_then(|column| column.as_struct_opt());
         let logged: &StructArray = logged.ok_or_else(|| no_column(name))?;
-        Ok(Side::Image(image::of_logged(logged, &feed.image, &self.stored, &self.names, &self.folder)?))
+        Ok(Side::Image(feed.image.of_logged(logged, &self.names, &self.folder)?))
     }
 }
 
@@ -239,6 +244,27 @@ impl Log {
         self.operations.get(key).is_some_and(|operation| **operation != *cdc::DELETE)
     }
 
+    /// The rows with its keys behind the write, and their numbers; `None` where several rows have one key, for the log does
+    /// not tell which of them it means.
+    fn rows_after(&self, feed: &Feed, batches: Batches) -> Result<Option<(Rows, ByKey<usize>)>> {
+        let (mut rows, mut numbers) = (Rows::default(), ByKey::default());
+        for batch in batches {
+            let batch = batch?;
+            let keys = record_keys(&batch)?;
+            let is_told: BooleanArray =
+                keys.iter().map(|key| Some(key.is_some_and(|key| self.operations.contains_key(key)))).collect();
+            let told = filter_record_batch(&batch, &is_told)?;
+            let keys = record_keys(&told)?.clone();
+            let is_left = keys.iter().flatten().any(|key| !self.is_there_after(key));
+            numbers.extend(keys.iter().flatten().map(Box::from).zip(rows.push(told)));
+            if is_left || numbers.len() < rows.len() {
+                return Ok(None);
+            }
+            feed.check_memory(rows.bytes())?;
+        }
+        Ok(Some((rows, numbers)))
+    }
+
     fn needs_rows_after(&self) -> bool {
         self.operations.values().any(|operation| **operation != *cdc::DELETE)
     }
@@ -266,21 +292,6 @@ fn lost_row(key: &str) -> Error {
     Error::corrupt(format!("the change log speaks of the record key '{key}', and no file of its write has that row"))
 }
 
-/// Rows with these keys, and their numbers.
-fn rows_of(feed: &Feed, batches: Batches, wanted: impl Fn(&str) -> bool) -> Result<(Rows, ByKey<usize>)> {
-    let (mut rows, mut numbers) = (Rows::default(), ByKey::default());
-    for batch in batches {
-        let batch = batch?;
-        let keys = record_keys(&batch)?;
-        let is_wanted: BooleanArray = keys.iter().map(|key| Some(key.is_some_and(&wanted))).collect();
-        let found = keys.iter().flatten().filter(|key| wanted(key));
-        let new = rows.push(filter_record_batch(&batch, &is_wanted)?);
-        numbers.extend(found.map(Box::from).zip(new));
-        feed.check_memory(rows.bytes())?;
-    }
-    Ok((rows, numbers))
-}
-
 /// The log has the rows before the write.
 fn with_rows_after(
     feed: &Arc<Feed>,
@@ -306,7 +317,7 @@ fn with_rows_after(
             .collect();
         let after = match picked.as_slice() {
             [] => Side::Missing,
-            picked => Side::Image(take(&image::of_rows(&after.pick(picked)?, &feed.image)?, &places, None)?),
+            picked => Side::Image(take(&feed.image.of_rows(&after.pick(picked)?)?, &places, None)?),
         };
         feed.changes(operations, &instant, before, after)
     }))
@@ -316,20 +327,23 @@ fn with_rows_after(
 struct ByLog {
     /// What has not been met yet.
     left: ByKey<Box<str>>,
+    /// Keys of which no row is left: all that had them are deleted.
+    gone: HashSet<Box<str>, FixedState>,
     numbers: ByKey<usize>,
 }
 
 impl Fates for ByLog {
     fn of(&mut self, key: &str) -> Result<Fate> {
-        Ok(match self.left.get(key).map(AsRef::as_ref) {
-            None | Some(cdc::INSERT) => Fate::Kept,
-            Some(operation) => {
-                let fate = match self.numbers.get(key) {
-                    Some(number) if operation == cdc::UPDATE => Fate::Updated(*number),
-                    _ => Fate::Deleted,
-                };
-                self.left.remove(key);
-                fate
+        if self.gone.contains(key) {
+            return Ok(Fate::Deleted);
+        }
+        let Some((key, operation)) = self.left.remove_entry(key) else { return Ok(Fate::Kept) };
+        Ok(match (operation.as_ref(), self.numbers.get(&key)) {
+            (cdc::INSERT, _) => Fate::Kept,
+            (cdc::UPDATE, Some(number)) => Fate::Updated(*number),
+            _ => {
+                self.gone.insert(key);
+                Fate::Deleted
             }
         })
     }

@@ -23,9 +23,11 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use hudini_format::log::cdc;
+use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
 use super::gone;
+use super::shape::RowShape;
 use super::split::{Manner, Reading, RowSplit};
 use crate::merge::Batches;
 use crate::storage::Storage;
@@ -34,6 +36,7 @@ use crate::view::FileSlice;
 use crate::{Error, ErrorKind, Result};
 
 pub use image::Images;
+use image::Imaging;
 pub(super) use plan::pin;
 
 /// What one write did to one file group.
@@ -108,8 +111,11 @@ impl ChangeSplit {
     /// Parts are opened one after the other, when their turn comes.
     pub(super) fn read_on(&self, storage: &Arc<dyn Storage>, manner: Manner) -> Result<Batches> {
         let output = self.schema()?;
+        let Reading { snapshot, shape, .. } = self.reading.as_ref();
+        let stored = meta::without_meta(&RowShape::stored(snapshot)?);
+        let kind = output.field_with_name(cdc::BEFORE)?.data_type().clone();
         let feed = Arc::new(Feed {
-            image: output.field_with_name(cdc::BEFORE)?.data_type().clone(),
+            image: Imaging::new(kind, &shape.shown(snapshot, false)?, stored),
             output,
             split: self.clone(),
             storage: Arc::clone(storage),
@@ -126,8 +132,8 @@ impl ChangeSplit {
 /// What reading the parts of one split needs.
 struct Feed {
     output: SchemaRef,
-    /// The type of both sides.
-    image: DataType,
+    /// How both sides are shown.
+    image: Imaging,
     split: ChangeSplit,
     storage: Arc<dyn Storage>,
     manner: Manner,
@@ -198,18 +204,18 @@ impl Feed {
     }
 
     fn inserted(&self, instant: &str, rows: &RecordBatch) -> Result<RecordBatch> {
-        let after = Side::Image(image::of_rows(rows, &self.image)?);
+        let after = Side::Image(self.image.of_rows(rows)?);
         self.changes(&repeated(cdc::INSERT, rows.num_rows()), instant, Side::Missing, after)
     }
 
     fn deleted(&self, instant: &str, rows: &RecordBatch) -> Result<RecordBatch> {
-        let before = Side::Image(image::of_rows(rows, &self.image)?);
+        let before = Side::Image(self.image.of_rows(rows)?);
         self.changes(&repeated(cdc::DELETE, rows.num_rows()), instant, before, Side::Missing)
     }
 
     fn updated(&self, instant: &str, before: &RecordBatch, after: &RecordBatch) -> Result<RecordBatch> {
         let operations = repeated(cdc::UPDATE, before.num_rows());
-        let [before, after] = [before, after].map(|rows| image::of_rows(rows, &self.image).map(Side::Image));
+        let [before, after] = [before, after].map(|rows| self.image.of_rows(rows).map(Side::Image));
         self.changes(&operations, instant, before?, after?)
     }
 
@@ -217,7 +223,7 @@ impl Feed {
         let count = operations.len();
         let array = |side: Side| match side {
             Side::Image(image) => image,
-            Side::Missing => new_null_array(&self.image, count),
+            Side::Missing => new_null_array(&self.image.kind, count),
         };
         let instants = Arc::new(repeated(instant, count));
         let columns: Vec<ArrayRef> = vec![Arc::new(operations.clone()), instants, array(before), array(after)];
