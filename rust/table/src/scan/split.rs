@@ -1,5 +1,6 @@
 //! One split: some file slices, read and merged, in the columns that are wanted.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -241,7 +242,8 @@ impl RowSplit {
         }
         // A row that does not match may match once it is changed, and one that is left out would look new: with logs all
         // rows of the base file are read.
-        let opened = stages.time(Stage::Logs, || SliceLogs::open(storage, &reading.snapshot, slice, &reading.rule));
+        let snapshot = self.snapshot_of_logs();
+        let opened = stages.time(Stage::Logs, || SliceLogs::open(storage, &snapshot, slice, &reading.rule));
         let mut logs = opened?;
         if logs.has_parts() && (reading.unmerged || (self.commits.is_some() && slice.base.is_none())) {
             let message = "partial updates in a log, read without the rows that they update";
@@ -268,6 +270,15 @@ impl RowSplit {
             .time(Stage::Logs, || merge::merged(&mut logs, &columns, base, manner.batch_size, &memory))?
             .unpacked();
         Ok(Box::new(merged.map(|merged| Ok(merged?.rows))))
+    }
+
+    /// One log file has one write since version 8. Before, it may have blocks of several, not all of them of the range.
+    fn snapshot_of_logs(&self) -> Cow<'_, Snapshot> {
+        let snapshot = &self.reading.snapshot;
+        match &self.commits {
+            Some(commits) if snapshot.logs_named_by_slice => Cow::Owned(snapshot.only_of(commits)),
+            _ => Cow::Borrowed(snapshot),
+        }
     }
 }
 

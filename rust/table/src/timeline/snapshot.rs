@@ -190,6 +190,13 @@ impl Snapshot {
         earlier
     }
 
+    /// Of all writes only these.
+    pub fn only_of(&self, commits: &BTreeSet<String>) -> Self {
+        let mut chosen = Self { start: None, ..self.clone() };
+        chosen.completed.retain(|requested, _| commits.contains(requested));
+        chosen
+    }
+
     /// Whether files of this instant count: it completed, or it is older than the active timeline.
     pub fn is_committed(&self, requested: &str) -> bool {
         self.completed.contains_key(requested) || self.is_archived(requested)
