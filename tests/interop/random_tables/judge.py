@@ -30,6 +30,8 @@ PLAIN = {
     "hoodie.enable.data.skipping": "false",
     "hoodie.datasource.read.incr.fallback.fulltablescan.enable": "false",
 }
+# docs/differences.md, "Changes add up": the release that logs nothing where an upsert leaves nothing of a file group.
+SILENT = "1.0.2"
 WRITES = ("commit", "deltacommit", "replacecommit")
 
 
@@ -152,7 +154,10 @@ def _ask(
             continue
         problem = None
         if expected is not None:
-            problem = _difference(comparable(actual, question, plan), comparable(expected, question, plan), question)
+            ours, theirs = (comparable(answer, question, plan) for answer in (actual, expected))
+            if question.query == "cdc" and plan.writer == SILENT:
+                ours = _without_more_deletes(ours, theirs, question)
+            problem = _difference(ours, theirs, question)
         if problem is not None:
             verdict.problems.append(f"{question.name}, {name}: {problem}")
         verdict.problems += [f"{question.name}, {name}: {warning}" for warning in scan.explain()["warnings"]]
@@ -181,6 +186,16 @@ def _of_range(answer: pa.Table, question: Question, plan: Plan) -> pa.Table:
         return answer.select([name for name in answer.column_names if name.startswith("_hoodie_")])
     homes = data.names("p", plan.partition) if "slashed" in plan.partition else []
     return answer.select([name for name in answer.column_names if name not in homes])  # shown as folders spell them
+
+
+def _without_more_deletes(ours: pa.Table, theirs: pa.Table, question: Question) -> pa.Table:
+    known = multiset(theirs, theirs.column_names, question.json_columns)
+
+    def is_told(at: int, operation: str) -> bool:
+        row = ours.slice(at, 1)
+        return operation != "d" or bool(multiset(row, theirs.column_names, question.json_columns) & known)
+
+    return ours.filter(pa.array([is_told(*each) for each in enumerate(ours["op"].to_pylist())], pa.bool_()))
 
 
 def _spelled_alike(image: str | None, plan: Plan) -> str | None:
