@@ -14,7 +14,7 @@ use crate::errors::released;
 use crate::values::{self, Map};
 
 pub(crate) fn request(schedule: bool, execute: bool, filter: Option<String>, options: Map) -> Result<CompactRequest> {
-    Ok(CompactRequest { schedule, execute, filter, options: values::options(options)? })
+    Ok(CompactRequest { schedule, execute, filter, options: values::options(options)?, ..CompactRequest::default() })
 }
 
 /// Compactions one after the other; of each the tasks come out, and what they did goes in.

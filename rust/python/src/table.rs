@@ -9,7 +9,7 @@ use hudini_table::inspect;
 use hudini_table::metadata;
 use hudini_table::options::TableType;
 use hudini_table::scan::{self, Images, ScanRequest, Window};
-use hudini_table::service;
+use hudini_table::service::{self, CompactRequest};
 use hudini_table::verify::verify;
 use hudini_table::write::{self, SchemaMode, WriteRequest};
 use hudini_table::{Error, ErrorKind, Listed, Location, options};
@@ -253,10 +253,11 @@ impl Table {
         idempotency_key: Option<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let reader = rows_of(data)?;
-        let result = released(py, move || {
+        let result = watched(py, &None, move |watch| {
             let schema_mode = SchemaMode::parse(&schema_mode)?;
             let request = request(&operation, options, metadata, None)?;
-            let request = WriteRequest { schema_mode, idempotency_key, is_in_memory: in_memory, ..request };
+            let (is_in_memory, watch) = (in_memory, watch.clone());
+            let request = WriteRequest { schema_mode, idempotency_key, is_in_memory, watch, ..request };
             let schema = reader.schema();
             write::write(&self.inner, &schema, values::rows(reader), &request)
         })?;
@@ -271,8 +272,10 @@ impl Table {
         filter: Option<String>,
         options: Map,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let result =
-            released(py, || service::compact(&self.inner, compaction::request(schedule, execute, filter, options)?))?;
+        let result = watched(py, &None, |watch| {
+            let request = compaction::request(schedule, execute, filter, options)?;
+            service::compact(&self.inner, CompactRequest { watch: watch.clone(), ..request })
+        })?;
         values::commit_result(py, &result)
     }
 

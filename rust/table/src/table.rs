@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::concurrency;
 use crate::config::{self, NewTable, TableConfig};
-use crate::context::{Context, SystemIds};
+use crate::context::{Context, SystemIds, Watch};
 use crate::metadata::keep;
 use crate::options::Options;
 use crate::site::Site;
+use crate::storage::watched::Watched;
 use crate::storage::{self, Storage};
 use crate::timeline::{self, Snapshot, Timeline, Until};
 use crate::{Error, ErrorKind, Result};
@@ -69,6 +70,12 @@ pub struct HistoryEntry {
 }
 
 impl Table {
+    /// The same table for work that `watch` may end.
+    pub(crate) fn watched(&self, watch: &Watch) -> Self {
+        let storage = Arc::new(Watched::new(Arc::clone(&self.storage), watch.clone()));
+        Self { storage, ..self.clone() }
+    }
+
     /// Opens the table at `location`, which must be one that hudini understands.
     pub fn open(location: Location, options: Options, context: Context) -> Result<Self> {
         let storage = location.open()?;

@@ -1,6 +1,7 @@
-//! A store whose reads are watched: counted, and refused once they are not wanted any more.
+//! A store that is watched: what is read is counted, and work that is not wanted any more is refused.
 //!
-//! Whatever a read of a table does, it comes here again and again. So this is where a long one can be ended.
+//! Whatever a read of a table does, or a task of a write, it comes here again and again. So this is where a long one can be
+//! ended. What one call makes or deletes is never refused: who cleans up after such work can do so here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +22,24 @@ pub struct Watched {
 impl Watched {
     pub fn new(store: Arc<dyn Storage>, watch: Watch) -> Self {
         Self { store, watch }
+    }
+}
+
+#[derive(Debug)]
+struct WatchedWriter {
+    writer: Box<dyn Writer>,
+    watch: Watch,
+}
+
+impl Writer for WatchedWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.watch.check()?;
+        self.writer.write(bytes)
+    }
+
+    fn close(self: Box<Self>) -> Result<Put> {
+        self.watch.check()?;
+        self.writer.close()
     }
 }
 
@@ -90,7 +109,7 @@ impl Storage for Watched {
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn Writer>> {
-        self.store.writer(path)
+        Ok(Box::new(WatchedWriter { writer: self.store.writer(path)?, watch: self.watch.clone() }))
     }
 
     fn discard_unfinished(&self, path: &str) -> Result<()> {

@@ -25,11 +25,9 @@ mod secondary;
 mod state;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::context::{Watch, pool};
 use crate::options::{MERGE_TYPE, METADATA_ENABLE, Options};
-use crate::storage::watched::Watched;
 use crate::table::Table;
 use crate::{ErrorKind, Result};
 
@@ -70,8 +68,7 @@ pub fn verify(table: &Table, deep: bool, watch: &Watch) -> Result<Report> {
 fn bare(table: &Table, watch: &Watch) -> Result<Table> {
     let own = [(METADATA_ENABLE.key(), "false"), (MERGE_TYPE.key(), "payload_combine")];
     let options = Options::parse(own.map(|(key, value)| (key.to_owned(), value.to_owned())))?.with(&table.options);
-    let storage = Arc::new(Watched::new(Arc::clone(&table.storage), watch.clone()));
-    Ok(Table { storage, options, ..table.clone() })
+    Ok(Table { options, ..table.watched(watch) })
 }
 
 fn look(table: &Table, deep: bool, watch: &Watch) -> Result<Found> {

@@ -13,6 +13,7 @@ use super::place::PlacedTask;
 use super::request::{CommitResult, WriteRequest};
 use super::shares;
 use super::task::{FILE_BATCH_ROWS, Status};
+use crate::context::Watch;
 use crate::context::pool::run_all;
 use crate::merge::Memory;
 use crate::options::{self, Operation, Options};
@@ -43,7 +44,7 @@ pub fn write(
     let memory = Memory::of(&options)?;
     let memory = if request.is_in_memory { Memory { bytes: u64::MAX, ..memory } } else { memory };
     // A retry needs the rows again.
-    let rows = Kept::of(input, memory)?;
+    let rows = Kept::of(input.map(|rows| request.watch.check().and(rows)), memory)?;
     let retries = options.get_or_default(&options::CONFLICT_RETRIES)?;
     if let Some(done) = once::committed(table, request)? {
         return Ok(done);
@@ -59,7 +60,11 @@ pub fn write(
             }
             other => {
                 let result = CommitResult { retries: attempt, ..other? };
-                return Ok(if result.instant.is_some() { followed_up(table, &options, result) } else { result });
+                return Ok(if result.instant.is_some() {
+                    followed_up(table, &options, &request.watch, result)
+                } else {
+                    result
+                });
             }
         }
     }
@@ -67,8 +72,8 @@ pub fn write(
 }
 
 /// Does what is due after a commit. The commit stands whatever becomes of that, so a failure is a warning.
-fn followed_up(table: &Table, options: &Options, result: CommitResult) -> CommitResult {
-    match Round::after_write(table, options).and_then(Round::run) {
+fn followed_up(table: &Table, options: &Options, watch: &Watch, result: CommitResult) -> CommitResult {
+    match Round::after_write(table, options).and_then(|round| round.run(watch)) {
         Ok(_) => result,
         Err(e) => result.warned(&format!("the compaction after the write failed: {e}")),
     }
@@ -93,7 +98,7 @@ fn write_once(
     let mut action = begin(table, schema, request.clone())?;
     let attempt = |action: &mut Action| match action.done_before()? {
         Some(done) => Ok(Attempt::DoneBefore(done)),
-        None => run(table, action, rows).map(Attempt::Ran),
+        None => run(&table.watched(&request.watch), action, rows, &request.watch).map(Attempt::Ran),
     };
     match attempt(&mut action) {
         Ok(Attempt::DoneBefore(done)) => action.abort().map(|()| done),
@@ -110,14 +115,15 @@ enum Attempt {
     Ran(Vec<Status>),
 }
 
-fn run(table: &Table, action: &mut Action, rows: &Kept) -> Result<Vec<Status>> {
+/// Until the commit the write can be ended.
+fn run(table: &Table, action: &mut Action, rows: &Kept, watch: &Watch) -> Result<Vec<Status>> {
     let located = Located::of(table, action, rows)?;
     let tasks = action.place(&located.profile())?;
     let groups = Mutex::new(located.placed(action)?);
     run_all(table.context.threads, tasks, |_, placed: PlacedTask| {
         let key = (placed.partition, placed.slot);
         let rows = groups.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).unwrap_or_default();
-        let rows = shares::batches(rows, FILE_BATCH_ROWS);
+        let rows = shares::batches(rows, FILE_BATCH_ROWS).map(|rows| watch.check().and(rows));
         placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, rows)
     })
 }

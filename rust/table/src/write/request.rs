@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hudini_format::action::WriteStat;
 
+use crate::context::Watch;
 use crate::options::{self, IndexType, Operation, Options};
 use crate::service;
 use crate::{Error, Result};
@@ -24,6 +25,8 @@ pub struct WriteRequest {
     pub idempotency_key: Option<String>,
     /// Whether the caller has all rows in memory anyway, so that none need go to disk.
     pub is_in_memory: bool,
+    /// Who may end the write before it commits.
+    pub watch: Watch,
 }
 
 /// What becomes of rows whose columns are not quite those of the table.
@@ -57,6 +60,7 @@ impl WriteRequest {
             schema_mode: SchemaMode::default(),
             idempotency_key: None,
             is_in_memory: false,
+            watch: Watch::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::action::{Compaction, OPERATION, When, Which, schedule};
 use super::task::{CompactionStatus, CompactionTask};
 use crate::Result;
+use crate::context::Watch;
 use crate::context::pool::run_all;
 use crate::options::{self, Options};
 use crate::table::Table;
@@ -21,11 +22,13 @@ pub struct CompactRequest {
     /// A condition on partition columns: only such partitions are planned.
     pub filter: Option<String>,
     pub options: Options,
+    /// Who may end a compaction before it commits.
+    pub watch: Watch,
 }
 
 impl Default for CompactRequest {
     fn default() -> Self {
-        Self { schedule: true, execute: true, filter: None, options: Options::default() }
+        Self { schedule: true, execute: true, filter: None, options: Options::default(), watch: Watch::default() }
     }
 }
 
@@ -116,10 +119,10 @@ impl Round {
     }
 
     /// Runs all of it with this process's threads.
-    pub fn run(mut self) -> Result<CommitResult> {
+    pub fn run(mut self, watch: &Watch) -> Result<CommitResult> {
         let mut result = CommitResult { operation: OPERATION, ..CommitResult::default() };
         while let Some(compaction) = self.begin_next()? {
-            let done = match run_tasks(&self.table, &compaction) {
+            let done = match run_tasks(&self.table.watched(watch), &compaction) {
                 Ok(statuses) => compaction.commit(statuses)?,
                 Err(e) => {
                     return Err(match compaction.abort() {
@@ -154,5 +157,6 @@ fn run_tasks(table: &Table, compaction: &Compaction) -> Result<Vec<CompactionSta
 
 /// Compacts with this process's threads. Of several compactions the counts are sums, the instant is the last one's.
 pub fn compact(table: &Table, request: CompactRequest) -> Result<CommitResult> {
-    Round::new(table, request).run()
+    let watch = request.watch.clone();
+    Round::new(table, request).run(&watch)
 }
