@@ -196,3 +196,17 @@ def test_rows_of_one_key_in_buckets_of_several_partitions(
     assert places(filter="id = 'k'") == ["a"]
     report = hudini.open(tmp_path / "t").verify(deep=True)
     assert report.ok, report
+
+
+def test_rows_of_one_key_under_consistent_hashing(tmp_path: Path) -> None:
+    """Rings of buckets are seen by their folder: their file groups have names like any."""
+    schema = {"id": "string not null", "d": "string not null"}
+    options = {"hoodie.index.type": "SIMPLE", "hoodie.metadata.record.index.enable": True}
+    path = tmp_path / "t"
+    table = hudini.create(path, schema, record_key="id", partition_by="d", table_type="mor", options=options)
+    for place in "ab":
+        table.upsert([{"id": "k", "d": place}], options=options)
+    assert table.read(filter="id = 'k'").count() == 1  # as docs/filters.md has it
+    (path / ".hoodie/.bucket_index/consistent_hashing_metadata/a").mkdir(parents=True)
+    assert table.read(filter="id = 'k'").count() == 2
+    assert table.verify(deep=True).ok

@@ -16,10 +16,12 @@ mod lookup;
 mod resolve;
 mod rivals;
 
-use hudini_format::hash::bucket_of_file_id;
+use hudini_format::hash::{RING_FOLDER, bucket_of_file_id};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Buckets, TableConfig};
+use crate::Result;
+use crate::config::{Buckets, HOODIE, TableConfig};
+use crate::storage::Storage;
 use crate::view::FileSlice;
 
 pub(crate) use lookup::key_column;
@@ -54,7 +56,17 @@ pub(crate) fn is_bucket(slice: &FileSlice) -> bool {
 
 /// Whether one key may rightly have a row in each of several partitions: writers of buckets look for it in the partition
 /// that its row names, and nowhere else. An index with one place for a key does not know of the others. In such a table all
-/// file groups are buckets.
-pub(crate) fn is_within_partitions<'s>(config: &TableConfig, mut slices: impl Iterator<Item = &'s FileSlice>) -> bool {
-    !config.partition_by.is_empty() && slices.all(is_bucket)
+/// file groups are buckets, or partitions have rings of them, which Apache Hudi gives to merge-on-read tables alone.
+pub(crate) fn is_within_partitions<'s>(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    mut slices: impl Iterator<Item = &'s FileSlice>,
+) -> Result<bool> {
+    let is_partitioned = !config.partition_by.is_empty();
+    Ok(is_partitioned && (slices.all(is_bucket) || (config.is_mor() && has_rings(storage)?)))
+}
+
+/// Whether buckets of the table were ever those of consistent hashing.
+fn has_rings(storage: &dyn Storage) -> Result<bool> {
+    Ok(!storage.list(&format!("{HOODIE}/{RING_FOLDER}"))?.is_empty())
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, RING_FOLDER, bucket_of_file_id};
+use hudini_format::hash::{PARTITION_BUCKETS_FOLDER, bucket_of_file_id};
 
-use super::{Index, buckets};
+use super::{Index, buckets, has_rings};
 use crate::config::{HOODIE, TableConfig, keys};
 use crate::metadata::keep::{has_record_index, wants_record_index};
 use crate::options::{self, IndexType, Options};
@@ -72,7 +72,7 @@ fn keys_of_all_partitions() -> Error {
 
 /// Buckets that are not of one number for all partitions.
 fn refuse_other_buckets(storage: &dyn Storage) -> Result<()> {
-    if !storage.list(&format!("{HOODIE}/{RING_FOLDER}"))?.is_empty() {
+    if has_rings(storage)? {
         return Err(Error::unsupported("writing to a table with the consistent hashing index"));
     }
     if !storage.list(&format!("{HOODIE}/{PARTITION_BUCKETS_FOLDER}"))?.is_empty() {

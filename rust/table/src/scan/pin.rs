@@ -189,7 +189,8 @@ impl Candidates {
         if let Some(metadata) = metadata.as_ref().filter(|_| !slices.is_empty())
             && table.options.get_or_default(&options::DATA_SKIPPING)?
         {
-            let read = Indexed { metadata, config, snapshot, shape, choice: &choice, newest };
+            let storage = table.storage.as_ref();
+            let read = Indexed { storage, metadata, config, snapshot, shape, choice: &choice, newest };
             warnings.extend(read.leave_out(&mut slices, &mut pruned)?);
         }
         laps.done("pruning");

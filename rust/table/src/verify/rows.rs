@@ -75,12 +75,14 @@ pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<Option<Keys>
     let request = ScanRequest { columns: Some(columns), ..ScanRequest::default() };
     let planned = Scan::of_what_is_there(state.table, request);
     let Some(scan) = found.attempt("slice", state.storage.as_ref(), "", planned)? else { return Ok(None) };
-    let buckets = state.config.simple_buckets(state.storage.as_ref())?.filter(|_| has_keys);
+    let storage = state.storage.as_ref();
+    let buckets = state.config.simple_buckets(storage)?.filter(|_| has_keys);
     let slices: Vec<_> = scan.by_slice().into_iter().map(Arc::new).collect();
     let keys = Keys {
         by_key: HashMap::default(),
         slices: slices.clone(),
-        is_global: is_global(state)? && !is_within_partitions(&state.config, slices.iter().map(|slice| &slice.0)),
+        is_global: is_global(state)?
+            && !is_within_partitions(storage, &state.config, slices.iter().map(|slice| &slice.0))?,
         doubled: BTreeSet::new(),
         doublings: 0,
     };

@@ -10,7 +10,7 @@ use hudini_format::metadata_record::{Partition, key};
 use hudini_format::properties::IndexDefinition;
 
 use super::super::prune::MOST_KEYS;
-use super::{Question, Wanted, given_up, in_partition};
+use super::{Indexed, Question, Wanted, given_up, in_partition};
 use crate::base_file::groups::holds_any;
 use crate::index::{is_bucket, is_within_partitions};
 use crate::metadata::InPartition;
@@ -96,8 +96,8 @@ impl Question<'_> {
 
     /// Only the file groups that hold some keys. A key that the index lacks may be there all the same unless `misses_count`.
     fn located(&self, keys: &BTreeSet<String>, slices: &[FileSlice], misses_count: bool) -> Result<Wanted> {
-        let metadata = self.read.metadata;
-        if is_within_partitions(self.read.config, slices.iter()) && !metadata.locates_by_partition()? {
+        let Indexed { storage, config, metadata, .. } = *self.read;
+        if !metadata.locates_by_partition()? && is_within_partitions(storage, config, slices.iter())? {
             return Ok(None);
         }
         let found = metadata.record_locations(keys.iter().cloned(), None)?;

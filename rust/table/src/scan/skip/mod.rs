@@ -19,6 +19,7 @@ use super::shape::RowShape;
 use crate::config::TableConfig;
 use crate::filter::Predicate;
 use crate::metadata::{InPartition, MetadataTable};
+use crate::storage::Storage;
 use crate::timeline::Snapshot;
 use crate::view::FileSlice;
 use crate::{Error, Result};
@@ -29,6 +30,7 @@ pub(crate) use values::in_every_file;
 
 /// A read whose slices indexes may rule out.
 pub(super) struct Indexed<'r> {
+    pub(super) storage: &'r dyn Storage,
     pub(super) metadata: &'r MetadataTable,
     pub(super) config: &'r TableConfig,
     pub(super) snapshot: &'r Snapshot,
