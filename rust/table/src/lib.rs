@@ -25,5 +25,5 @@ pub mod view;
 pub mod write;
 
 pub use hudini_format::{Error, ErrorKind, Result};
-pub use site::Site;
+pub use site::{Locked, Site};
 pub use table::{HistoryEntry, Listed, Location, Table};

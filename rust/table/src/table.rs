@@ -7,12 +7,12 @@ use arrow_schema::Schema;
 use hudini_format::instant::{Action, State};
 use serde::{Deserialize, Serialize};
 
-use crate::concurrency;
+use crate::concurrency::{self, TableLock};
 use crate::config::{self, NewTable, TableConfig};
 use crate::context::{Context, SystemIds, Watch};
 use crate::metadata::keep;
 use crate::options::Options;
-use crate::site::Site;
+use crate::site::{Locked, Site};
 use crate::storage::watched::Watched;
 use crate::storage::{self, Storage};
 use crate::timeline::{self, Snapshot, Timeline, Until};
@@ -102,10 +102,10 @@ impl Table {
         let table = Self { location: location.of(storage.as_ref()), storage, context, options };
         let config = table.config()?;
         if made {
-            let _lock = concurrency::table_lock(&table.storage, &table.context, &table.options)?;
+            let lock = concurrency::table_lock(&table.storage, &table.context, &table.options)?;
             // Later writers need not be told of an index that is there.
             let found = Timeline::load(table.storage.as_ref(), &config)?;
-            keep::prepare(table.site(&table.options), &config, &found)?;
+            keep::prepare(table.locked(&table.options, &lock), &config, &found)?;
         }
         Ok(table)
     }
@@ -113,6 +113,11 @@ impl Table {
     /// Where its actions take place, with the options of one of them.
     pub(crate) fn site<'s>(&'s self, options: &'s Options) -> Site<'s> {
         Site { storage: &self.storage, context: &self.context, options }
+    }
+
+    /// The same under its lock.
+    pub(crate) fn locked<'s>(&'s self, options: &'s Options, lock: &'s TableLock) -> Locked<'s> {
+        Locked { site: self.site(options), lock }
     }
 
     /// The table's properties as they stand now.

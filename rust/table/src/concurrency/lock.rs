@@ -2,7 +2,8 @@
 //!
 //! On a local file system it is a lock of the operating system, freed by the kernel when its holder dies. Apache Hudi does
 //! not ask for it; it keeps hudini's own writers apart. Where the options name the lock file that Apache Hudi asks for, that is
-//! taken as well, behind it.
+//! taken as well, behind it. That one may expire while it is held, and a kernel's lock may lose its file: so who decides under
+//! the lock asks for it once more right before the deed ([`TableLock::check`]).
 
 use std::sync::Arc;
 
@@ -20,16 +21,47 @@ pub(super) const SERVICES: &str = ".hoodie/.locks/hudini-services.lock";
 const FIRST_PAUSE_MS: u64 = 1;
 const LONGEST_PAUSE_MS: u64 = 32;
 
+/// The table's lock, held until this is dropped. What is decided under it takes it along (`site::Locked`).
+#[derive(Debug)]
+pub struct TableLock {
+    /// In the order in which they are let go, with the paths where they lie.
+    held: Vec<(Box<dyn LockGuard>, String)>,
+}
+
+impl TableLock {
+    /// Refuses to go on if somebody took the lock away: another writer may be deciding at this very moment.
+    pub fn check(&self) -> Result<()> {
+        let Some(path) = self.lost()? else { return Ok(()) };
+        Err(Error::new(ErrorKind::CommitConflict, "the table's lock was taken away while it was held")
+            .at_path(path)
+            .with_hint(format!(
+                "do it again; if it was held for longer than {} allows, raise that",
+                options::LOCK_EXPIRE_MINUTES.key()
+            )))
+    }
+
+    /// Where the part of it lies that is somebody else's by now.
+    fn lost(&self) -> Result<Option<&str>> {
+        for (guard, path) in &self.held {
+            if !guard.still_held()? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Waits for the table's lock.
-pub fn table_lock(storage: &Arc<dyn Storage>, context: &Context, options: &Options) -> Result<Box<dyn LockGuard>> {
+pub fn table_lock(storage: &Arc<dyn Storage>, context: &Context, options: &Options) -> Result<TableLock> {
     let patience = Patience::of(context, options)?;
     let ours = patience.wait("table's lock", PATH, || storage.try_lock(PATH))?;
     let file = match options.get_or_default(&options::LOCK_PROVIDER)? {
-        LockProvider::InProcess => return Ok(ours),
+        LockProvider::InProcess => return Ok(TableLock { held: vec![(ours, PATH.to_owned())] }),
         LockProvider::FileSystem => LockFile::of(storage, context, options)?,
     };
-    let shared = patience.wait("lock file that Apache Hudi asks for", &file.shown(), || file.try_lock(context))?;
-    Ok(Box::new(Both { shared, ours }))
+    let shown = file.shown();
+    let shared = patience.wait("lock file that Apache Hudi asks for", &shown, || file.try_lock(context))?;
+    Ok(TableLock { held: vec![(shared, shown), (ours, PATH.to_owned())] })
 }
 
 /// Waits until no other writer cleans or archives. Who wants the table's lock too takes it afterwards.
@@ -40,19 +72,6 @@ pub(crate) fn service_lock(storage: &dyn Storage, context: &Context, options: &O
 /// The same if nobody is at it.
 pub(crate) fn try_service_lock(storage: &dyn Storage) -> Result<Option<Box<dyn LockGuard>>> {
     storage.try_lock(SERVICES)
-}
-
-/// Let go in this order.
-#[derive(Debug)]
-struct Both {
-    shared: Box<dyn LockGuard>,
-    ours: Box<dyn LockGuard>,
-}
-
-impl LockGuard for Both {
-    fn still_held(&self) -> Result<bool> {
-        Ok(self.ours.still_held()? && self.shared.still_held()?)
-    }
 }
 
 /// How long one call waits, in all.

@@ -4,6 +4,9 @@
 //! `hoodie.write.lock.filesystem.expire` allows, and so do we; by default none ever is, and the lock of a writer that died stays
 //! until somebody removes it. One of our own need not stay: writers of one machine and table are kept apart by its kernel
 //! before they come here, so what one of them left was a dead writer's.
+//!
+//! It counts its age from when it was written, and is not renewed while it is held: that would be to write it anew, and between
+//! a look and the writing somebody may have broken the old one and laid his own. Who holds it asks for it before the deed.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ pub use conflict::{Stake, Touched, check as check_conflicts};
 pub(crate) use conflict::{completed_since, is_compaction};
 pub use heart::{Heart, is_dead};
 pub(crate) use heart::{forget, has_life, lives, patience_ms, stand_in};
-pub use lock::table_lock;
+pub use lock::{TableLock, table_lock};
 pub(crate) use lock::{service_lock, try_service_lock};
 pub(crate) use markers::TEMP;
 pub use markers::{

@@ -17,7 +17,7 @@ use crate::Result;
 use crate::config::TableConfig;
 use crate::metadata::{self, keep};
 use crate::options::{self, CleanPolicy};
-use crate::site::Site;
+use crate::site::Locked;
 use crate::storage::Storage;
 use crate::storage::folder::Folder;
 use crate::timeline::{self, Instant, Timeline};
@@ -27,22 +27,21 @@ const EXTENSION: &str = "hfile";
 /// Of its commits at least so many states are kept.
 const LEAST_COMMITS: u32 = 20;
 
-/// Cleans and archives the metadata table if that is due. Callers hold the lock of the table and pass its timeline as it
-/// is now.
-pub(super) fn keep_up(site: Site<'_>, config: &TableConfig, found: &Timeline) -> Result<()> {
+/// Cleans and archives the metadata table if that is due. Callers pass the table's timeline as it is now.
+pub(super) fn keep_up(locked: Locked<'_>, config: &TableConfig, found: &Timeline) -> Result<()> {
     let partitions = metadata::partitions(config);
-    if partitions.is_empty() || !keep::is_wanted(site)? || config.layout != Layout::Two {
+    if partitions.is_empty() || !keep::is_wanted(*locked)? || config.layout != Layout::Two {
         return Ok(());
     }
-    let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(site.storage), metadata::FOLDER));
+    let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(locked.storage), metadata::FOLDER));
     let own = TableConfig::load(folder.as_ref())?;
-    let care = Care { site, config, table: found, folder: folder.as_ref(), own, partitions };
+    let care = Care { locked, config, table: found, folder: folder.as_ref(), own, partitions };
     care.clean()?;
     care.archive()
 }
 
 struct Care<'a> {
-    site: Site<'a>,
+    locked: Locked<'a>,
     /// Of the table, as `table`: its timeline.
     config: &'a TableConfig,
     table: &'a Timeline,
@@ -62,7 +61,7 @@ impl Care<'_> {
         let found = self.timeline()?;
         let policy = self.policy()?;
         // Its properties say nothing of a zone: its times are the table's.
-        let retained = policy.retained(self.site.context, self.config, &found);
+        let retained = policy.retained(self.locked.context, self.config, &found);
         if !self.is_worth_it(&found, retained)? {
             return Ok(());
         }
@@ -75,8 +74,8 @@ impl Care<'_> {
         };
         let Some(plan) = plan::plan(&ground, policy, retained)? else { return Ok(()) };
         let newest = self.table.newest_time().max(found.newest_time());
-        let time = timeline::time_after(self.site.context, self.config, newest)?;
-        timeline::request(self.folder, &self.own, &time, Action::Clean, &plan.encode()?)?;
+        let time = timeline::time_after(self.locked.context, self.config, newest)?;
+        timeline::request(self.folder, &self.own, self.locked.lock, &time, Action::Clean, &plan.encode()?)?;
         self.carry_out(&time, &plan)
     }
 
@@ -93,21 +92,21 @@ impl Care<'_> {
     }
 
     fn carry_out(&self, time: &str, plan: &CleanerPlan) -> Result<()> {
-        let clock = &self.site.context.clock;
+        let clock = &self.locked.context.clock;
         let started = clock.monotonic_ms();
         let named = plan::named(self.folder, time, plan)?;
         if !timeline::inflight_exists(self.folder, &self.own, time, Action::Clean)? {
             timeline::to_inflight(self.folder, &self.own, time, Action::Clean, b"")?;
         }
         clean::paths(&named).iter().try_for_each(|path| self.folder.delete(path).map(drop))?;
-        let completed = timeline::completion_time(self.site.context, self.config, &self.timeline()?, time)?;
+        let completed = timeline::completion_time(self.locked.context, self.config, &self.timeline()?, time)?;
         let body = clean::metadata(time, plan, named, clock.monotonic_ms() - started).encode()?;
-        timeline::complete(self.folder, &self.own, time, &completed, Action::Clean, &body)
+        timeline::complete(self.folder, &self.own, self.locked.lock, time, &completed, Action::Clean, &body)
     }
 
     /// A fifth more than the table keeps.
     fn policy(&self) -> Result<Policy> {
-        let table = Policy::of(self.site.options, None, None)?;
+        let table = Policy::of(self.locked.options, None, None)?;
         let more = table.retain.saturating_add(table.retain.div_ceil(5));
         let retain = if table.kind == CleanPolicy::Commits { more.max(LEAST_COMMITS) } else { more };
         Ok(Policy { retain, ..table })
@@ -115,7 +114,7 @@ impl Care<'_> {
 
     fn archive(&self) -> Result<()> {
         let found = self.timeline()?;
-        let options = self.site.options;
+        let options = self.locked.options;
         let count = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
         let least = match self.policy()? {
             Policy { kind: CleanPolicy::Commits, retain } => count(retain).saturating_add(BESIDE_CLEAN),
@@ -130,7 +129,7 @@ impl Care<'_> {
             before: first_of(self.table).into_iter().chain(unfolded(&found)).min(),
             compact_after: count(options.get_or_default(&options::METADATA_COMPACTION_COMMITS)?),
         };
-        archive::run(self.folder, &self.own, &limits, Growth::of(options)?).map(drop)
+        archive::run(self.folder, &self.own, self.locked.lock, &limits, Growth::of(options)?).map(drop)
     }
 
     fn timeline(&self) -> Result<Timeline> {

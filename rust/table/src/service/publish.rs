@@ -6,7 +6,7 @@ use hudini_format::instant::Action;
 use crate::Result;
 use crate::config::TableConfig;
 use crate::metadata::keep::{self, News, Told};
-use crate::site::Site;
+use crate::site::Locked;
 use crate::timeline::{self, Timeline};
 
 /// How often the timeline is asked what became of an action whose completion failed.
@@ -24,9 +24,9 @@ pub(crate) enum Done<'a> {
 /// Completes the action that was requested at `time` under the name `action`: first the metadata table, which readers
 /// believe only as far as the timeline goes, then the instant. Answers the completion time.
 ///
-/// Callers hold the table's lock, pass the timeline as it is now, and have decided that the action may complete.
+/// Callers pass the timeline as it is now, and have decided that the action may complete.
 pub(crate) fn publish(
-    site: Site<'_>,
+    locked: Locked<'_>,
     config: &TableConfig,
     found: &Timeline,
     (time, action): (&str, Action),
@@ -37,13 +37,13 @@ pub(crate) fn publish(
         Done::Cleaned(metadata) => (News::Cleaned(metadata), metadata.encode()?),
     };
     // Asked anew: Apache Hudi may have made a metadata table since the caller looked.
-    let told = keep::tell(site, &TableConfig::load(site.store())?, found, time, news)?;
-    complete(site, config, found, (time, action), &body, told.as_deref())
+    let told = keep::tell(locked, &TableConfig::load(locked.store())?, found, time, news)?;
+    complete(locked, config, found, (time, action), &body, told.as_deref())
 }
 
 /// The timeline's part of it; nothing is completed before `not_before`.
 pub(super) fn complete(
-    site: Site<'_>,
+    locked: Locked<'_>,
     config: &TableConfig,
     found: &Timeline,
     (time, action): (&str, Action),
@@ -51,12 +51,12 @@ pub(super) fn complete(
     not_before: Option<&str>,
 ) -> Result<String> {
     let newest = found.newest_time().max(Some(time)).max(not_before);
-    let completed = timeline::time_after(site.context, config, newest)?;
-    match timeline::complete(site.store(), config, time, &completed, action, body) {
+    let completed = timeline::time_after(locked.context, config, newest)?;
+    match timeline::complete(locked.store(), config, locked.lock, time, &completed, action, body) {
         Ok(()) => Ok(completed),
         Err(e) => {
             // A failure of storage may come after the deed: the timeline knows, and must be asked until it answers.
-            let found = (0..LOOKS_AFTER_FAILURE).find_map(|_| Timeline::load(site.store(), config).ok());
+            let found = (0..LOOKS_AFTER_FAILURE).find_map(|_| Timeline::load(locked.store(), config).ok());
             found.and_then(|now| now.find(time).and_then(|i| i.completed.clone())).ok_or(e)
         }
     }

@@ -16,7 +16,7 @@ use crate::config::TableConfig;
 use crate::context::Context;
 use crate::metadata::keep;
 use crate::options::Options;
-use crate::site::Site;
+use crate::site::Locked;
 use crate::storage::{Storage, absolute};
 use crate::timeline::{self, Instant, Timeline};
 use crate::{Error, Result};
@@ -24,21 +24,21 @@ use crate::{Error, Result};
 /// Version field of plan and metadata.
 const VERSION: i32 = 1;
 
-/// Rolls back what dead writers left, and finishes rollbacks that were interrupted. Callers hold the table's lock.
-/// Plans of services (compaction, clustering) are nobody's to roll back.
-pub fn recover(site: Site<'_>, config: &TableConfig) -> Result<()> {
-    let storage = site.store();
+/// Rolls back what dead writers left, and finishes rollbacks that were interrupted. Plans of services (compaction,
+/// clustering) are nobody's to roll back.
+pub fn recover(locked: Locked<'_>, config: &TableConfig) -> Result<()> {
+    let storage = locked.store();
     let found = Timeline::load(storage, config)?;
     for pending in found.pending().filter(|i| i.action == Action::Rollback) {
-        resume(site, config, pending)?;
+        resume(locked, config, pending)?;
     }
     let found = Timeline::load(storage, config)?;
     for pending in found.pending().filter(|i| i.action.writes_data() && !i.action.is_service_plan()) {
-        if concurrency::is_dead(storage, site.context, site.options, &pending.requested)? {
-            rollback(site, config, &pending.requested)?;
+        if concurrency::is_dead(storage, locked.context, locked.options, &pending.requested)? {
+            rollback(locked, config, &pending.requested)?;
         }
     }
-    sweep(storage, site.context, site.options, &found)
+    sweep(storage, locked.context, locked.options, &found)
 }
 
 /// Forgets writers that died before their instant was there, or after it had completed or was rolled back. Data files are
@@ -53,10 +53,10 @@ fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Ti
     Ok(())
 }
 
-/// Rolls back one pending write, or what was done of a service's plan. Callers hold the table's lock and know that the
-/// writer is dead, or are the writer.
-pub fn rollback(site: Site<'_>, config: &TableConfig, victim: &str) -> Result<()> {
-    let storage = site.store();
+/// Rolls back one pending write, or what was done of a service's plan. Callers know that the writer is dead, or are the
+/// writer.
+pub fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str) -> Result<()> {
+    let storage = locked.store();
     let _life = concurrency::stand_in(storage, victim)?;
     let found = Timeline::load(storage, config)?;
     let Some(instant) = found.find(victim) else {
@@ -69,7 +69,7 @@ pub fn rollback(site: Site<'_>, config: &TableConfig, victim: &str) -> Result<()
     if instant.is_completed() {
         return Err(Error::internal("a completed write must not be rolled back as a failed one").at_instant(victim));
     }
-    let time = timeline::new_time(site.context, config, &found)?;
+    let time = timeline::new_time(locked.context, config, &found)?;
     let marked = concurrency::list_markers(storage, victim)?;
     let plan = RollbackPlan {
         instant_to_rollback: Some(InstantInfo {
@@ -81,14 +81,14 @@ pub fn rollback(site: Site<'_>, config: &TableConfig, victim: &str) -> Result<()
         version: Some(VERSION),
         ..RollbackPlan::default()
     };
-    timeline::request(storage, config, &time, Action::Rollback, &plan.encode()?)?;
+    timeline::request(storage, config, locked.lock, &time, Action::Rollback, &plan.encode()?)?;
     timeline::to_inflight(storage, config, &time, Action::Rollback, b"")?;
-    execute(site, config, &time, victim, instant.action.name())
+    execute(locked, config, &time, victim, instant.action.name())
 }
 
 /// Goes on with a rollback whose plan stands.
-fn resume(site: Site<'_>, config: &TableConfig, pending: &Instant) -> Result<()> {
-    let storage = site.store();
+fn resume(locked: Locked<'_>, config: &TableConfig, pending: &Instant) -> Result<()> {
+    let storage = locked.store();
     let found = Timeline::load(storage, config)?;
     let plan = RollbackPlan::decode(&found.requested_bytes(storage, pending)?)
         .map_err(|e| e.at_instant(&pending.requested))?;
@@ -125,12 +125,12 @@ fn resume(site: Site<'_>, config: &TableConfig, pending: &Instant) -> Result<()>
         })
         .collect::<Result<_>>()?;
     below.into_iter().try_for_each(|path| storage.delete(path).map(drop))?;
-    execute(site, config, &pending.requested, &victim.commit_time, &victim.action)
+    execute(locked, config, &pending.requested, &victim.commit_time, &victim.action)
 }
 
-fn execute(site: Site<'_>, config: &TableConfig, time: &str, victim: &str, action: &str) -> Result<()> {
-    let storage = site.store();
-    let start = site.context.clock.monotonic_ms();
+fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, action: &str) -> Result<()> {
+    let storage = locked.store();
+    let start = locked.context.clock.monotonic_ms();
     let marked = concurrency::list_markers(storage, victim)?;
     let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
     let mut deleted = 0;
@@ -147,7 +147,7 @@ fn execute(site: Site<'_>, config: &TableConfig, time: &str, victim: &str, actio
         partition.success_delete_files.push(absolute(storage, &file.path()));
     }
     // Before the victim leaves the timeline: until then nobody believes what the metadata table says of it.
-    keep::take_back(site, &TableConfig::load(storage)?, time, victim)?;
+    keep::take_back(locked, &TableConfig::load(storage)?, time, victim)?;
     let found = Timeline::load(storage, config)?;
     let pending = found.find(victim).filter(|i| !i.is_completed());
     let plan = pending.filter(|i| i.action.is_service_plan());
@@ -156,7 +156,7 @@ fn execute(site: Site<'_>, config: &TableConfig, time: &str, victim: &str, actio
     }
     let metadata = RollbackMetadata {
         start_rollback_time: time.to_owned(),
-        time_taken_in_millis: site.context.clock.monotonic_ms() - start,
+        time_taken_in_millis: locked.context.clock.monotonic_ms() - start,
         total_files_deleted: deleted,
         commits_rollback: vec![victim.to_owned()],
         partition_metadata: partitions,
@@ -168,7 +168,7 @@ fn execute(site: Site<'_>, config: &TableConfig, time: &str, victim: &str, actio
         }],
         ..RollbackMetadata::default()
     };
-    publish::complete(site, config, &found, (time, Action::Rollback), &metadata.encode()?, None)?;
+    publish::complete(locked, config, &found, (time, Action::Rollback), &metadata.encode()?, None)?;
     // As long as its rollback is pending, nobody may take a plan up again: the files of that attempt would be deleted too.
     if let Some(instant) = plan {
         timeline::back_to_requested(storage, config, instant)?;

@@ -22,7 +22,7 @@ pub struct RollbackResult {
 pub fn roll_back(table: &Table, instant: &str, dry_run: bool, given: &Options) -> Result<RollbackResult> {
     let options = given.clone().with(&table.options);
     let (storage, context) = (table.storage.as_ref(), &table.context);
-    let _lock = (!dry_run).then(|| concurrency::table_lock(&table.storage, context, &options)).transpose()?;
+    let lock = (!dry_run).then(|| concurrency::table_lock(&table.storage, context, &options)).transpose()?;
     let config = table.config()?;
     config.check_writable()?;
     let found = Timeline::load(storage, &config)?;
@@ -48,8 +48,8 @@ pub fn roll_back(table: &Table, instant: &str, dry_run: bool, given: &Options) -
             .with_hint("end it, or wait until it is done; a writer that stays silent counts as dead after a while"));
     }
     let files = concurrency::list_markers(storage, instant)?.iter().map(concurrency::Marked::path).collect();
-    if !dry_run {
-        rollback(table.site(&options), &config, instant)?;
+    if let Some(lock) = &lock {
+        rollback(table.locked(&options, lock), &config, instant)?;
     }
     Ok(RollbackResult { instant: instant.to_owned(), action: action.name(), files })
 }

@@ -59,11 +59,11 @@ pub fn archive(table: &Table, given: &Options) -> Result<ArchiveResult> {
     check_options(&options)?;
     let _turn = concurrency::service_lock(table.storage.as_ref(), &table.context, &options)?;
     {
-        let _lock = concurrency::table_lock(&table.storage, &table.context, &options)?;
+        let lock = concurrency::table_lock(&table.storage, &table.context, &options)?;
         let config = table.config()?;
         config.check_writable()?;
         // What the dead have left pending is not passed.
-        recover(table.site(&options), &config)?;
+        recover(table.locked(&options, &lock), &config)?;
     }
     let upkeep = Upkeep { table, options: &options };
     let archived = upkeep.archive()?;
@@ -170,10 +170,10 @@ impl Upkeep<'_> {
 
     fn keep_up_metadata(&self) -> Result<()> {
         let storage = self.table.storage.as_ref();
-        let _lock = concurrency::table_lock(&self.table.storage, &self.table.context, self.options)?;
+        let lock = concurrency::table_lock(&self.table.storage, &self.table.context, self.options)?;
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
-        super::metadata::keep_up(self.table.site(self.options), &config, &found)
+        super::metadata::keep_up(self.table.locked(self.options, &lock), &config, &found)
     }
 
     fn clean_due(&self, config: &TableConfig, found: &Timeline) -> Result<Option<String>> {
@@ -225,14 +225,14 @@ impl Upkeep<'_> {
     fn archive(&self) -> Result<ArchiveResult> {
         let (storage, context) = (self.table.storage.as_ref(), &self.table.context);
         let started = context.clock.monotonic_ms();
-        let _lock = concurrency::table_lock(&self.table.storage, context, self.options)?;
+        let lock = concurrency::table_lock(&self.table.storage, context, self.options)?;
         let config = self.table.config()?;
         config.check_writable()?;
         let found = Timeline::load(storage, &config)?;
         refuse_under_restore(&found)?;
         let mut limits = self.limits(&config, &found)?;
         limits.before = self.before(&config, &found)?;
-        let archived = archive::run(storage, &config, &limits, Growth::of(self.options)?)?;
+        let archived = archive::run(storage, &config, &lock, &limits, Growth::of(self.options)?)?;
         let seconds = (context.clock.monotonic_ms() - started) as f64 / 1000.0;
         Ok(ArchiveResult { instants: archived.instants, merged: archived.merged, seconds })
     }

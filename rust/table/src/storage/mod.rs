@@ -145,7 +145,7 @@ pub trait Writer: Send + Debug {
 }
 
 /// A lock that is held; dropping it lets go.
-pub trait LockGuard: Send + Debug {
+pub trait LockGuard: Send + Sync + Debug {
     /// Whether the lock is still ours: false once someone removed the lock file or broke the lock.
     fn still_held(&self) -> Result<bool>;
 }

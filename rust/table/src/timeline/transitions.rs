@@ -3,12 +3,21 @@
 use hudini_format::instant::{Action, InstantFile};
 
 use super::Instant;
+use crate::concurrency::TableLock;
 use crate::config::TableConfig;
 use crate::storage::{Put, Storage};
 use crate::{Error, ErrorKind, Result};
 
-/// Writes the requested file.
-pub fn request(storage: &dyn Storage, config: &TableConfig, time: &str, action: Action, plan: &[u8]) -> Result<()> {
+/// Writes the requested file, if the lock under which that was decided is still held.
+pub fn request(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    lock: &TableLock,
+    time: &str,
+    action: Action,
+    plan: &[u8],
+) -> Result<()> {
+    lock.check().map_err(|e| e.at_instant(time))?;
     create(storage, config, &InstantFile::requested(time, action), plan, time)
 }
 
@@ -17,17 +26,20 @@ pub fn to_inflight(storage: &dyn Storage, config: &TableConfig, time: &str, acti
     create(storage, config, &InstantFile::inflight(time, action), body, time)
 }
 
-/// Writes the completed file: this is the commit. Callers hold the lock.
+/// Writes the completed file: this is the commit. Nothing is completed once the lock under which that was decided is lost;
+/// what was begun is then undone like any conflict, or by the next writer.
 ///
 /// When storage fails here, the file may be there all the same; the caller looks before it decides anything.
 pub fn complete(
     storage: &dyn Storage,
     config: &TableConfig,
+    lock: &TableLock,
     time: &str,
     completed: &str,
     action: Action,
     body: &[u8],
 ) -> Result<()> {
+    lock.check().map_err(|e| e.at_instant(time))?;
     create(storage, config, &InstantFile::completed(time, completed, action), body, time)
 }
 

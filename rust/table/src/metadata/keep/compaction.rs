@@ -17,7 +17,7 @@ use crate::config::TableConfig;
 use crate::metadata::group::{Records, Wanted, by_bytes};
 use crate::metadata::{FOLDER, MetadataTable};
 use crate::options;
-use crate::site::Site;
+use crate::site::Locked;
 use crate::timeline::{self, Instant, Timeline};
 use crate::view::{DataFile, FileSlice, in_partition};
 use crate::{Error, Result};
@@ -26,8 +26,8 @@ use crate::{Error, Result};
 const PLAN_VERSION: i32 = 2;
 
 /// Finishes a compaction that is pending, and begins one if enough commits have gone by since the last.
-pub(super) fn run_if_due(site: Site<'_>, config: &TableConfig, found: &Timeline) -> Result<()> {
-    let table = open(site, config, found)?;
+pub(super) fn run_if_due(locked: Locked<'_>, config: &TableConfig, found: &Timeline) -> Result<()> {
+    let table = open(*locked, config, found)?;
     let own = Timeline::load(table.storage.as_ref(), &table.config)?;
     if own.pending().any(|i| i.action == Action::LogCompaction) {
         return Err(Error::unsupported("finishing a log compaction of the metadata table")
@@ -36,9 +36,9 @@ pub(super) fn run_if_due(site: Site<'_>, config: &TableConfig, found: &Timeline)
     let pending: Vec<_> = own.pending().filter(|i| i.action == Action::Compaction).cloned().collect();
     for instant in &pending {
         let plan = own.compaction_plan(table.storage.as_ref(), instant)?.unwrap_or_default();
-        execute(site, config, &table, &instant.requested, &plan)?;
+        execute(locked, config, &table, &instant.requested, &plan)?;
     }
-    let due = site.options.get_or_default(&options::METADATA_COMPACTION_COMMITS)?;
+    let due = locked.options.get_or_default(&options::METADATA_COMPACTION_COMMITS)?;
     if !pending.is_empty() || commits_since(&own) < due || is_ahead(&own, found) {
         return Ok(());
     }
@@ -47,9 +47,9 @@ pub(super) fn run_if_due(site: Site<'_>, config: &TableConfig, found: &Timeline)
         return Ok(());
     }
     let newest = found.newest_time().max(own.newest_time());
-    let time = timeline::time_after(site.context, config, newest)?;
-    timeline::request(table.storage.as_ref(), &table.config, &time, Action::Compaction, &plan.encode()?)?;
-    execute(site, config, &table, &time, &plan)
+    let time = timeline::time_after(locked.context, config, newest)?;
+    timeline::request(table.storage.as_ref(), &table.config, locked.lock, &time, Action::Compaction, &plan.encode()?)?;
+    execute(locked, config, &table, &time, &plan)
 }
 
 /// Commits since the last compaction; the first ones, that made the table, count.
@@ -94,7 +94,7 @@ fn operation(partition: &str, slice: &FileSlice) -> CompactionOperation {
 }
 
 fn execute(
-    site: Site<'_>,
+    locked: Locked<'_>,
     config: &TableConfig,
     table: &MetadataTable,
     time: &str,
@@ -108,9 +108,9 @@ fn execute(
     let operations = plan.operations.iter().flatten();
     let stats = operations.map(|operation| compact(table, time, &schema, operation)).collect::<Result<Vec<_>>>()?;
     let own = Timeline::load(folder, &table.config)?;
-    let completed = timeline::completion_time(site.context, config, &own, time)?;
+    let completed = timeline::completion_time(locked.context, config, &own, time)?;
     let body = deltacommit::metadata(&schema, COMPACT, stats).encode()?;
-    timeline::complete(folder, &table.config, time, &completed, Action::Compaction, &body)
+    timeline::complete(folder, &table.config, locked.lock, time, &completed, Action::Compaction, &body)
 }
 
 /// Writes the new base file of one group; one that an interrupted attempt left goes first.

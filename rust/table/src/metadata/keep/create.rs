@@ -20,7 +20,7 @@ use super::{define, define_record_index, index_definitions, keeps_statistics, of
 use crate::config::{self, HOODIE, TableConfig, keys};
 use crate::metadata::ranges::{self, chosen_columns};
 use crate::metadata::{FIRST_WITH_VERSIONS, FOLDER, definitions_path};
-use crate::site::Site;
+use crate::site::{Locked, Site};
 use crate::storage::Storage;
 use crate::storage::folder::Folder;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
@@ -43,7 +43,8 @@ const RECORD_INDEX_GROUP_BYTES: usize = 1 << 30;
 
 const FIRST_TOKEN: &str = "0-0-0";
 
-pub(super) fn create(site: Site<'_>, config: &TableConfig, found: &Timeline) -> Result<()> {
+pub(super) fn create(locked: Locked<'_>, config: &TableConfig, found: &Timeline) -> Result<()> {
+    let site = locked.site;
     site.storage.delete_dir(FOLDER)?;
     let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(site.storage), FOLDER));
     let own = make_table(site, config, folder.as_ref())?;
@@ -64,7 +65,7 @@ pub(super) fn create(site: Site<'_>, config: &TableConfig, found: &Timeline) -> 
     let mut known = known.by_partition();
     let schema = WrittenSchema::of(config)?;
     for (number, (partition, groups)) in partitions.iter().enumerate() {
-        let first = First { site, config, folder: folder.as_ref(), own: &own, schema: &schema };
+        let first = First { locked, config, folder: folder.as_ref(), own: &own, schema: &schema };
         first.commit(number, partition, *groups, known.remove(partition).unwrap_or_default())?;
     }
     let defines_records = with_records && config.version >= FIRST_WITH_VERSIONS;
@@ -204,7 +205,7 @@ fn instant_of(name: &str) -> Option<String> {
 
 /// The first commit of a partition.
 struct First<'f> {
-    site: Site<'f>,
+    locked: Locked<'f>,
     config: &'f TableConfig,
     folder: &'f dyn Storage,
     own: &'f TableConfig,
@@ -216,9 +217,10 @@ impl First<'_> {
     fn commit(&self, number: usize, partition: &Partition, groups: u32, records: Changes) -> Result<()> {
         let time = format!("{number:0TIME_DIGITS$}");
         let dir = partition.to_string();
-        let marker = PartitionMetadata::new(time.clone(), &dir).to_bytes(&java_date(self.site.context.clock.now_ms()));
+        let marker =
+            PartitionMetadata::new(time.clone(), &dir).to_bytes(&java_date(self.locked.context.clock.now_ms()));
         deltacommit::create(self.folder, &in_partition(&dir, PARTITION_FILE), &marker)?;
-        deltacommit::begin(self.folder, self.own, &time)?;
+        deltacommit::begin(self.folder, self.own, self.locked.lock, &time)?;
         let empty = encode_block(BlockKind::Delete, &[(HeaderKey::InstantTime, &time)], &delete::encode(&[])?)?;
         for group in 0..groups {
             let name = deltacommit::log_name(&partition.file_id(group), &time, FIRST_TOKEN);
@@ -226,14 +228,15 @@ impl First<'_> {
         }
         let count = records.len();
         let by_group = records.by_group(|partition, key| partition.file_group(IndexVersion::V1, key, groups))?;
-        let files = deltacommit::files(self.site, count, by_group, |((partition, group), records)| {
+        let files = deltacommit::files(*self.locked, count, by_group, |((partition, group), records)| {
             self.base_file(&partition, group, &time, records.values().flatten())
         })?;
         let stats = files.into_iter().map(|file| file.write(self.folder)).collect::<Result<_>>()?;
         let metadata = deltacommit::metadata(self.schema, "BULK_INSERT_PREPPED", stats);
         let timeline = Timeline::load(self.folder, self.own)?;
-        let completed = timeline::completion_time(self.site.context, self.config, &timeline, &time)?;
-        timeline::complete(self.folder, self.own, &time, &completed, Action::DeltaCommit, &metadata.encode()?)
+        let completed = timeline::completion_time(self.locked.context, self.config, &timeline, &time)?;
+        let lock = self.locked.lock;
+        timeline::complete(self.folder, self.own, lock, &time, &completed, Action::DeltaCommit, &metadata.encode()?)
     }
 
     fn base_file<'r>(

@@ -11,6 +11,7 @@ use hudini_format::metadata_record::{
 };
 use hudini_format::name::{FIRST_LOG_VERSION, LogFileName, write_token};
 
+use crate::concurrency::TableLock;
 use crate::config::TableConfig;
 use crate::context::pool::run_all;
 use crate::metadata::FIRST_WITH_VERSIONS;
@@ -242,8 +243,8 @@ pub(super) fn metadata(schema: &WrittenSchema, operation: &str, stats: Vec<Write
 pub(super) const COMPACT: &str = "COMPACT";
 
 /// Begins a commit; before its files, so that whoever finds them knows whose they are.
-pub(super) fn begin(storage: &dyn Storage, config: &TableConfig, time: &str) -> Result<()> {
-    timeline::request(storage, config, time, Action::DeltaCommit, b"")?;
+pub(super) fn begin(storage: &dyn Storage, config: &TableConfig, lock: &TableLock, time: &str) -> Result<()> {
+    timeline::request(storage, config, lock, time, Action::DeltaCommit, b"")?;
     timeline::to_inflight(storage, config, time, Action::DeltaCommit, b"")
 }
 

@@ -35,7 +35,7 @@ use super::ranges::{self, ColumnRange, chosen_columns};
 use super::{FIRST_WITH_VERSIONS, MetadataTable, index_definitions, partitions, partitions_in_flight};
 use crate::config::{TableConfig, clear_metadata_table};
 use crate::options::{self, IndexType, Options};
-use crate::site::Site;
+use crate::site::{Locked, Site};
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::{Error, Result};
 
@@ -91,14 +91,15 @@ fn records_by_partition(definitions: &IndexDefinitions) -> bool {
     definition.is_some_and(|definition| definition.index_options.get(BY_PARTITION).is_some_and(|word| word == "true"))
 }
 
-/// Makes the record index if it is asked for and not there, out of what the table holds. Callers hold the lock. Answers
-/// whether anything changed.
-pub(crate) fn prepare(site: Site<'_>, config: &TableConfig, found: &Timeline) -> Result<bool> {
+/// Makes the record index if it is asked for and not there, out of what the table holds. Answers whether
+/// anything changed.
+pub(crate) fn prepare(locked: Locked<'_>, config: &TableConfig, found: &Timeline) -> Result<bool> {
+    let site = locked.site;
     let is_missing = is_wanted(site)? && wants_record_index(site.options)? && !has_record_index(config);
     if is_missing {
         check(site, config)?;
         give_up(site, config)?;
-        create::create(site, config, found)?;
+        create::create(locked, config, found)?;
     }
     Ok(is_missing)
 }
@@ -130,12 +131,13 @@ pub(crate) fn indexed_columns(site: Site<'_>, config: &TableConfig, columns: &Sc
 /// Tells the metadata table of an action that was requested at `time` and is about to complete. Answers the newest time
 /// that it has now. A table that has none gets one with the first write.
 pub(crate) fn tell(
-    site: Site<'_>,
+    locked: Locked<'_>,
     config: &TableConfig,
     found: &Timeline,
     time: &str,
     news: News<'_>,
 ) -> Result<Option<String>> {
+    let site = locked.site;
     if !is_wanted(site)? {
         give_up(site, config)?;
         return Ok(None);
@@ -146,7 +148,7 @@ pub(crate) fn tell(
         (false, _) => config,
         (true, News::Cleaned(_)) => return Ok(None),
         (true, News::Wrote(..)) => {
-            create::create(site, config, found)?;
+            create::create(locked, config, found)?;
             made = TableConfig::load(site.store())?;
             &made
         }
@@ -156,7 +158,7 @@ pub(crate) fn tell(
     {
         return Ok(Some(told));
     }
-    compaction::run_if_due(site, config, found)?;
+    compaction::run_if_due(locked, config, found)?;
     let table = open(site, config, found)?;
     let after = match news {
         News::Wrote(metadata, _) => metadata.schema().map(arrow_schema).transpose()?,
@@ -176,15 +178,15 @@ pub(crate) fn tell(
         }
         News::Cleaned(metadata) => records::of_clean(metadata, &kept)?,
     };
-    if changes.is_empty() { Ok(None) } else { commit(site, config, &table, time, changes).map(Some) }
+    if changes.is_empty() { Ok(None) } else { commit(locked, config, &table, time, changes).map(Some) }
 }
 
 /// Undoes what the metadata table was told of the write `victim`, which the action at `time` rolls back.
-pub(crate) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim: &str) -> Result<()> {
-    if !is_wanted(site)? {
-        return give_up(site, config);
+pub(crate) fn take_back(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str) -> Result<()> {
+    if !is_wanted(*locked)? {
+        return give_up(*locked, config);
     }
-    if partitions(config).is_empty() { Ok(()) } else { undo::take_back(site, config, time, victim) }
+    if partitions(config).is_empty() { Ok(()) } else { undo::take_back(locked, config, time, victim) }
 }
 
 /// Writes keep it, as reads use it, unless they are told not to.
@@ -331,7 +333,13 @@ fn completed_ranges(
 }
 
 /// Writes the changes as a commit of the metadata table; answers when it completed.
-fn commit(site: Site<'_>, config: &TableConfig, table: &MetadataTable, time: &str, changes: Changes) -> Result<String> {
+fn commit(
+    locked: Locked<'_>,
+    config: &TableConfig,
+    table: &MetadataTable,
+    time: &str,
+    changes: Changes,
+) -> Result<String> {
     let folder = table.storage.as_ref();
     let schema = WrittenSchema::of(config)?;
     let mut groups = BTreeMap::new();
@@ -344,18 +352,18 @@ fn commit(site: Site<'_>, config: &TableConfig, table: &MetadataTable, time: &st
         None => Err(Error::internal(format!("changes of {partition}, which is not there"))),
     };
     let count = changes.len();
-    let logs = deltacommit::files(site, count, changes.by_group(of_key)?, |((partition, number), changes)| {
+    let logs = deltacommit::files(*locked, count, changes.by_group(of_key)?, |((partition, number), changes)| {
         let file_id = groups.get(&partition).and_then(|groups| groups.file_id(number));
         let file_id = file_id.ok_or_else(|| Error::internal(format!("no file group {number} in {partition}")))?;
         deltacommit::log_file(time, &schema, &Group { partition: &partition, number, file_id }, &changes)
     })?;
-    deltacommit::begin(folder, &table.config, time)?;
+    deltacommit::begin(folder, &table.config, locked.lock, time)?;
     let stats = logs.into_iter().map(|log| log.write(folder)).collect::<Result<_>>()?;
-    complete(site, config, table, time, deltacommit::metadata(&schema, "UPSERT_PREPPED", stats))
+    complete(locked, config, table, time, deltacommit::metadata(&schema, "UPSERT_PREPPED", stats))
 }
 
 fn complete(
-    site: Site<'_>,
+    locked: Locked<'_>,
     config: &TableConfig,
     table: &MetadataTable,
     time: &str,
@@ -364,8 +372,8 @@ fn complete(
     let folder = table.storage.as_ref();
     let own = Timeline::load(folder, &table.config)?;
     // By the table's own clock: its metadata table says nothing of a zone.
-    let completed = timeline::completion_time(site.context, config, &own, time)?;
+    let completed = timeline::completion_time(locked.context, config, &own, time)?;
     let action = hudini_format::instant::Action::DeltaCommit;
-    timeline::complete(folder, &table.config, time, &completed, action, &metadata.encode()?)?;
+    timeline::complete(folder, &table.config, locked.lock, time, &completed, action, &metadata.encode()?)?;
     Ok(completed)
 }

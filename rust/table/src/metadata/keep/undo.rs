@@ -14,7 +14,7 @@ use super::deltacommit::files_of;
 use crate::Result;
 use crate::config::{TableConfig, clear_metadata_table};
 use crate::metadata::{FOLDER, partitions};
-use crate::site::Site;
+use crate::site::{Locked, Site};
 use crate::storage::folder::Folder;
 use crate::storage::{Storage, absolute};
 use crate::timeline::{self, Instant, Timeline};
@@ -22,8 +22,8 @@ use crate::timeline::{self, Instant, Timeline};
 /// Version field of plan and metadata.
 const VERSION: i32 = 1;
 
-pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim: &str) -> Result<()> {
-    let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(site.storage), FOLDER));
+pub(super) fn take_back(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str) -> Result<()> {
+    let folder: Arc<dyn Storage> = Arc::new(Folder::new(Arc::clone(locked.storage), FOLDER));
     let folder = folder.as_ref();
     let own = TableConfig::load(folder)?;
     let found = Timeline::load(folder, &own)?;
@@ -34,7 +34,7 @@ pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim
     let commit = found.find(victim);
     if commit.is_some_and(|commit| is_folded(&found, commit)) {
         // What it told is in base files, and cannot be told from the rest: the table is made anew by the next write.
-        return clear_metadata_table(site.store(), site.context);
+        return clear_metadata_table(locked.store(), locked.context);
     }
     if commit.is_none() && rollback.is_none() {
         return Ok(());
@@ -43,7 +43,7 @@ pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim
     let files = files_of(folder, &dirs, victim)?;
     let is_told = commit.is_some_and(Instant::is_completed) || rollback.is_some();
     if is_told && rollback.is_none() {
-        timeline::request(folder, &own, time, Action::Rollback, &plan(folder, victim, &files).encode()?)?;
+        timeline::request(folder, &own, locked.lock, time, Action::Rollback, &plan(folder, victim, &files).encode()?)?;
     }
     if is_told && !timeline::inflight_exists(folder, &own, time, Action::Rollback)? {
         timeline::to_inflight(folder, &own, time, Action::Rollback, b"")?;
@@ -54,9 +54,9 @@ pub(super) fn take_back(site: Site<'_>, config: &TableConfig, time: &str, victim
     }
     if is_told {
         let found = Timeline::load(folder, &own)?;
-        let completed = timeline::completion_time(site.context, config, &found, time)?;
+        let completed = timeline::completion_time(locked.context, config, &found, time)?;
         let body = metadata(folder, time, victim, &files).encode()?;
-        timeline::complete(folder, &own, time, &completed, Action::Rollback, &body)?;
+        timeline::complete(folder, &own, locked.lock, time, &completed, Action::Rollback, &body)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use hudini_format::history::{Columns, Entry};
 use hudini_format::instant::{Action, InstantFile, Layout, State};
 
-use crate::concurrency;
+use crate::concurrency::{self, TableLock};
 use crate::config::TableConfig;
 use crate::storage::Storage;
 use crate::timeline::{self, Instant, Timeline};
@@ -44,9 +44,15 @@ pub(crate) struct Archived {
     pub(crate) merged: usize,
 }
 
-/// Archives what the limits do not keep, of any table of layout 2: a metadata table as well. Callers hold the lock of
-/// the table (of a metadata table, that of its table).
-pub(crate) fn run(storage: &dyn Storage, config: &TableConfig, limits: &Limits, growth: Growth) -> Result<Archived> {
+/// Archives what the limits do not keep, of any table of layout 2: a metadata table as well. `lock`: of a metadata table,
+/// that of its table.
+pub(crate) fn run(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    lock: &TableLock,
+    limits: &Limits,
+    growth: Growth,
+) -> Result<Archived> {
     if config.layout != Layout::Two {
         return Err(Error::unsupported("archiving the timeline of a table of version 6"));
     }
@@ -58,7 +64,7 @@ pub(crate) fn run(storage: &dyn Storage, config: &TableConfig, limits: &Limits, 
         // Left by a writer that died after its commit.
         concurrency::delete_markers(storage, &instant.requested)?;
     }
-    let mut tree = Tree::load(storage, config)?;
+    let mut tree = Tree::load(storage, config, lock)?;
     tree.add(&entries)?;
     remove(storage, &found, &chosen)?;
     // With nothing to archive, too: the last merge may have been interrupted.

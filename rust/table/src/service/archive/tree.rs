@@ -10,6 +10,7 @@ use hudini_format::history::{
     self, Columns, Entry, FileName, HistoryFile, Manifest, Reader, VERSION_FILE, latest_version, manifest_name,
 };
 
+use crate::concurrency::TableLock;
 use crate::config::TableConfig;
 use crate::options::{self, Options};
 use crate::storage::{self, Put, Storage};
@@ -44,6 +45,7 @@ impl Growth {
 /// The newest state of the history.
 pub(super) struct Tree<'a> {
     storage: &'a dyn Storage,
+    lock: &'a TableLock,
     dir: String,
     /// Number of the newest manifest; 0 before the first.
     version: u32,
@@ -51,12 +53,12 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn load(storage: &'a dyn Storage, config: &TableConfig) -> Result<Self> {
+    pub(super) fn load(storage: &'a dyn Storage, config: &TableConfig, lock: &'a TableLock) -> Result<Self> {
         let dir = history_dir(config);
         let stated = storage.read(&format!("{dir}/{VERSION_FILE}"))?;
         let names = storage.list(&dir)?;
         let version = latest_version(stated.as_deref(), names.iter().map(storage::Entry::name));
-        let mut tree = Self { storage, dir, version: version.unwrap_or(0), manifest: Manifest::default() };
+        let mut tree = Self { storage, lock, dir, version: version.unwrap_or(0), manifest: Manifest::default() };
         if let Some(version) = version {
             tree.manifest = tree.read_manifest(version)?;
         }
@@ -91,13 +93,16 @@ impl<'a> Tree<'a> {
         manifest.files.push(HistoryFile { file_name, file_len: bytes.len() as u64 });
         let version = self.version + 1;
         self.create_anew(&manifest_name(version), &manifest.encode())?;
+        self.lock.check()?;
         self.storage.replace(&self.path(VERSION_FILE), version.to_string().as_bytes())?;
         (self.version, self.manifest) = (version, manifest);
         Ok(())
     }
 
-    /// A file of that name that is there already was left by an attempt that was interrupted before it counted.
+    /// A file of that name that is there already was left by an attempt that was interrupted before it counted; or it is
+    /// somebody's who has taken the lock from us.
     fn create_anew(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.lock.check()?;
         let path = self.path(name);
         if self.manifest.files.iter().any(|file| file.file_name == name) {
             return Err(Error::internal("a file of the history that counts was to be written anew").at_path(path));
@@ -182,6 +187,8 @@ impl<'a> Tree<'a> {
 
     /// Removes manifests but the newest, and then files that none of those names.
     pub(super) fn sweep(&self, keep: usize) -> Result<()> {
+        // What somebody adds who has taken the lock from us is named by a manifest that is not known here.
+        self.lock.check()?;
         let names: Vec<String> = self.storage.list(&self.dir)?.iter().map(|entry| entry.name().to_owned()).collect();
         // One beyond the newest was never finished; it is written over.
         let mut versions: Vec<u32> =

@@ -16,11 +16,10 @@ use self::plan::{Ground, Within};
 use super::begin::is_abandoned;
 use super::publish::{Done, publish};
 use super::{begin, recover};
-use crate::concurrency::{self, Heart};
+use crate::concurrency::{self, Heart, TableLock};
 use crate::config::TableConfig;
 use crate::metadata::keep;
 use crate::options::{self, CleanPolicy, Options};
-use crate::storage::LockGuard;
 use crate::table::Table;
 use crate::timeline::{self, Instant, Timeline};
 use crate::view::{BASE_EXTENSION, in_partition};
@@ -117,10 +116,10 @@ impl Cleaner<'_> {
 
     /// Writes of the dead keep a clean from going further.
     fn recover(&self) -> Result<()> {
-        let _lock = self.lock()?;
+        let lock = self.lock()?;
         let config = self.table.config()?;
         config.check_writable()?;
-        recover(self.table.site(self.options), &config)
+        recover(self.table.locked(self.options, &lock), &config)
     }
 
     pub(super) fn run(&self, schedule: bool, execute: bool, others: Others) -> Result<CleanResult> {
@@ -184,14 +183,14 @@ impl Cleaner<'_> {
     /// Writes down a plan, if there is anything to delete.
     fn schedule(&self) -> Result<Option<(String, CleanerPlan, Heart)>> {
         let storage = self.table.storage.as_ref();
-        let _lock = self.lock()?;
+        let lock = self.lock()?;
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
         begin::refuse_under_restore(&found)?;
         let Some(plan) = self.plan(&config, &found)? else { return Ok(None) };
         let time = timeline::new_time(&self.table.context, &config, &found)?;
         let heart = Heart::start(&self.table.storage, self.options, &time)?;
-        if let Err(e) = timeline::request(storage, &config, &time, Action::Clean, &plan.encode()?) {
+        if let Err(e) = timeline::request(storage, &config, &lock, &time, Action::Clean, &plan.encode()?) {
             // The plan may stand all the same; then the next clean carries it out.
             let _ = heart.stop();
             return Err(e);
@@ -210,7 +209,7 @@ impl Cleaner<'_> {
         for path in paths(&named) {
             storage.delete(&path)?;
         }
-        let _lock = self.lock()?;
+        let lock = self.lock()?;
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
         let clean = found.instants.iter().find(|i| i.requested == time && i.action == Action::Clean);
@@ -223,7 +222,8 @@ impl Cleaner<'_> {
         }
         let took = context.clock.monotonic_ms() - started;
         let metadata = metadata(time, plan, named, took);
-        publish(self.table.site(self.options), &config, &found, (time, Action::Clean), Done::Cleaned(&metadata))
+        let locked = self.table.locked(self.options, &lock);
+        publish(locked, &config, &found, (time, Action::Clean), Done::Cleaned(&metadata))
     }
 
     fn is_abandoned(&self, found: &Timeline, pending: &Instant) -> Result<bool> {
@@ -231,7 +231,7 @@ impl Cleaner<'_> {
         is_abandoned(self.table.site(self.options), found, pending, patience)
     }
 
-    fn lock(&self) -> Result<Box<dyn LockGuard>> {
+    fn lock(&self) -> Result<TableLock> {
         concurrency::table_lock(&self.table.storage, &self.table.context, self.options)
     }
 }

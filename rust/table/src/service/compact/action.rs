@@ -9,7 +9,7 @@ use hudini_format::instant::{Action, InstantFile, State};
 use super::task::{CompactionStatus, CompactionTask};
 use super::{check_table, due, plan};
 use crate::base_file::WriteOptions;
-use crate::concurrency::{self, Heart};
+use crate::concurrency::{self, Heart, TableLock};
 use crate::config::TableConfig;
 use crate::merge::{Memory, MergeRule};
 use crate::metadata::keep::{self, Told};
@@ -57,10 +57,10 @@ const OTHERS_PATIENCE_MS: i64 = 60 * 60 * 1000;
 /// Plans a compaction of what there is to compact; its instant, if there is anything.
 pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<Option<String>> {
     let (storage, context) = (table.storage.as_ref(), &table.context);
-    let _lock = write::lock(table, options)?;
+    let lock = write::lock(table, options)?;
     let config = table.config()?;
     check_table(&config)?;
-    service::recover(table.site(options), &config)?;
+    service::recover(table.locked(options, &lock), &config)?;
     let config = table.config()?;
     keep::check(table.site(options), &config)?;
     let found = Timeline::load(storage, &config)?;
@@ -82,7 +82,7 @@ pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<
     let Some(plan) = plan::make(storage, &config, options, &found, &snapshot, filter.as_ref())? else {
         return Ok(None);
     };
-    timeline::request(storage, &config, &time, Action::Compaction, &plan.encode()?)?;
+    timeline::request(storage, &config, &lock, &time, Action::Compaction, &plan.encode()?)?;
     Ok(Some(time))
 }
 
@@ -108,10 +108,11 @@ impl Compaction {
     pub(super) fn begin(table: &Table, options: &Options, which: Which<'_>) -> Result<Option<Self>> {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
-        let _lock = write::lock(table, options)?;
+        let lock = write::lock(table, options)?;
+        let locked = table.locked(options, &lock);
         let config = table.config()?;
         check_table(&config)?;
-        service::recover(table.site(options), &config)?;
+        service::recover(locked, &config)?;
         let config = table.config()?;
         keep::check(table.site(options), &config)?;
         let found = Timeline::load(storage, &config)?;
@@ -126,7 +127,7 @@ impl Compaction {
         let work = Work { table, config: &config, options, snapshot: &snapshot, time: &time, schema: &schema };
         let tasks = work.tasks(slices)?;
         if pending.state == State::Inflight {
-            rollback(table.site(options), &config, &time)?;
+            rollback(locked, &config, &time)?;
         }
         let since = Timeline::load(storage, &config)?.newest_time().unwrap_or_default().to_owned();
         let heart = Heart::start(&table.storage, options, &time)?;
@@ -152,7 +153,7 @@ impl Compaction {
     pub fn commit(self, statuses: Vec<CompactionStatus>) -> Result<CommitResult> {
         let done = self.check_statuses(statuses).and_then(|(stats, told)| {
             let lock = write::lock(&self.table, &self.options)?;
-            let completed = self.complete(&stats, &told)?;
+            let completed = self.complete(&lock, &stats, &told)?;
             drop(lock);
             Ok((stats, completed))
         });
@@ -179,7 +180,7 @@ impl Compaction {
 
     /// Removes what was written. The plan waits to be taken up again.
     pub fn abort(self) -> Result<()> {
-        let _lock = write::lock(&self.table, &self.options)?;
+        let lock = write::lock(&self.table, &self.options)?;
         let found = Timeline::load(self.storage(), &self.config)?;
         // Somebody who took us for dead may be at the plan by now: what is marked under its instant is theirs.
         if found.find(&self.time).is_some_and(Instant::is_completed) || self.is_rolled_back(&found)? {
@@ -187,7 +188,7 @@ impl Compaction {
         }
         let Self { table, options, config, time, heart, .. } = self;
         drop(heart);
-        rollback(table.site(&options), &config, &time)
+        rollback(table.locked(&options, &lock), &config, &time)
     }
 
     fn failed(self, e: Error) -> Error {
@@ -226,7 +227,7 @@ impl Compaction {
 
     /// Under the lock: is the plan still ours, and if so, done. Other writers are in nobody's way: what they logged since
     /// the plan lies on top of it.
-    fn complete(&self, stats: &[WriteStat], told: &Told) -> Result<String> {
+    fn complete(&self, lock: &TableLock, stats: &[WriteStat], told: &Told) -> Result<String> {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
@@ -236,7 +237,8 @@ impl Compaction {
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let action = (self.time.as_str(), Action::Compaction);
         let metadata = self.metadata(stats)?;
-        service::publish(self.table.site(&self.options), &config, &found, action, Done::Wrote(&metadata, told))
+        let locked = self.table.locked(&self.options, lock);
+        service::publish(locked, &config, &found, action, Done::Wrote(&metadata, told))
     }
 
     fn check_alive(&self, config: &TableConfig, found: &Timeline) -> Result<()> {

@@ -7,13 +7,13 @@ use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::schema::{self, meta};
 
 use super::{Action, lock};
-use crate::concurrency;
+use crate::concurrency::{self, TableLock};
 use crate::config::TableConfig;
 use crate::index;
 use crate::metadata::keep::Told;
 use crate::options;
 use crate::service;
-use crate::storage::{LockGuard, Storage};
+use crate::storage::Storage;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
 use crate::write::begin;
 use crate::write::once;
@@ -38,7 +38,7 @@ impl Action {
             Ok(lock) => lock,
             Err(e) => return Err(self.failed(e)),
         };
-        let (completed, found) = match self.complete(&stats, &told) {
+        let (completed, found) = match self.complete(&lock, &stats, &told) {
             Ok(done) => done,
             Err(e) => {
                 drop(lock);
@@ -59,7 +59,7 @@ impl Action {
 
     /// Undoes what was begun. Without tasks no file was written, and no rollback has to tell of it.
     pub fn abort(mut self) -> Result<()> {
-        let _lock = self.lock()?;
+        let lock = self.lock()?;
         let found = Timeline::load(self.storage(), &self.config)?;
         let instant = found.find(&self.time);
         if instant.is_some_and(timeline::Instant::is_completed) {
@@ -68,7 +68,7 @@ impl Action {
         if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
             let Self { heart, table, request, config, time, .. } = self;
             drop(heart);
-            return service::rollback(table.site(&request.options), &config, &time);
+            return service::rollback(table.locked(&request.options, &lock), &config, &time);
         }
         if let Some(instant) = instant {
             timeline::remove_pending(self.storage(), &self.config, instant)?;
@@ -76,7 +76,7 @@ impl Action {
         self.heart.stop()
     }
 
-    fn lock(&mut self) -> Result<Box<dyn LockGuard>> {
+    fn lock(&mut self) -> Result<TableLock> {
         match self.held.take() {
             Some(held) => Ok(held),
             None => lock(&self.table, &self.request.options),
@@ -123,7 +123,7 @@ impl Action {
     }
 
     /// Under the lock: is all still as it was, and if so, done. Answers the timeline before it, too.
-    fn complete(&self, stats: &[WriteStat], told: &Told) -> Result<(String, Timeline)> {
+    fn complete(&self, lock: &TableLock, stats: &[WriteStat], told: &Told) -> Result<(String, Timeline)> {
         let storage = self.storage();
         let config = self.table.config()?;
         let found = Timeline::load(storage, &config)?;
@@ -136,7 +136,8 @@ impl Action {
         concurrency::remove_lost_files(storage, &self.time, stats)?;
         let metadata = self.metadata(stats)?;
         let done = service::Done::Wrote(&metadata, told);
-        let completed = service::publish(self.site(), &config, &found, (&self.time, self.kind), done)?;
+        let locked = self.table.locked(&self.request.options, lock);
+        let completed = service::publish(locked, &config, &found, (&self.time, self.kind), done)?;
         Ok((completed, found))
     }
 

@@ -19,7 +19,7 @@ use super::sizes::Sizes;
 use super::task::{FileKind, Task};
 use super::workers::NewSlots;
 use crate::base_file::WriteOptions;
-use crate::concurrency::{self, Heart, Stake};
+use crate::concurrency::{self, Heart, Stake, TableLock};
 use crate::config::TableConfig;
 use crate::index::{self, Index, Lookup};
 use crate::log_file::LogOptions;
@@ -30,7 +30,7 @@ use crate::metadata::ranges::Ranges;
 use crate::options::{self, Operation, Options};
 use crate::service;
 use crate::site::Site;
-use crate::storage::{LockGuard, Storage};
+use crate::storage::Storage;
 use crate::table::{Location, Table};
 use crate::timeline::{self, Snapshot, Timeline, Until};
 use crate::view::{self, FileSlice};
@@ -117,7 +117,7 @@ pub struct Action {
     /// What it takes away; `None` of a write that never does.
     replaced: Option<Replaced>,
     /// The table's lock, where it is kept all the time.
-    held: Option<Box<dyn LockGuard>>,
+    held: Option<TableLock>,
     started: i64,
 }
 
@@ -136,7 +136,7 @@ impl Action {
         Ok(Self { held: Some(lock), ..action })
     }
 
-    fn begin_locked(table: &Table, input: &Schema, request: WriteRequest) -> Result<(Self, Box<dyn LockGuard>)> {
+    fn begin_locked(table: &Table, input: &Schema, request: WriteRequest) -> Result<(Self, TableLock)> {
         let started = table.context.clock.monotonic_ms();
         let storage = table.storage.as_ref();
         let options = request.options.clone().with(&table.options);
@@ -145,14 +145,15 @@ impl Action {
         let lock = lock(table, &options)?;
         let config = table.config()?;
         config.check_writable()?;
-        let site = table.site(&options);
-        service::recover(site, &config)?;
+        let locked = table.locked(&options, &lock);
+        let site = locked.site;
+        service::recover(locked, &config)?;
         let config = table.config()?;
         let Ground { found, snapshot, columns, widens, schema, locator } = Ground::of(site, &config, input, &request)?;
         let shares_out = locator.index().buckets().is_none() && request.operation.brings_rows();
         let sizes = shares_out.then(|| Sizes::of(&options, storage, &found)).transpose()?;
         // What is refused is refused before this: it may make the record index.
-        let config = if keep::prepare(site, &config, &found)? { table.config()? } else { config };
+        let config = if keep::prepare(locked, &config, &found)? { table.config()? } else { config };
         let records = match locator.index() {
             Index::Records => MetadataTable::open(&table.storage, &config, &found)?,
             _ => None,
@@ -163,7 +164,7 @@ impl Action {
         let time = timeline::new_time(&table.context, &config, &found)?;
         let heart = Heart::start(&table.storage, &options, &time)?;
         let kind = begin::kind_of(request.operation, &config);
-        if let Err(e) = timeline::request(storage, &config, &time, kind, &begin::plan_of(request.operation)?) {
+        if let Err(e) = timeline::request(storage, &config, &lock, &time, kind, &begin::plan_of(request.operation)?) {
             // The request may stand all the same; without signs of life the next writer removes it.
             let _ = heart.stop();
             return Err(e);
@@ -206,10 +207,6 @@ impl Action {
 
     pub(super) fn config(&self) -> &TableConfig {
         &self.config
-    }
-
-    fn site(&self) -> Site<'_> {
-        self.table.site(&self.request.options)
     }
 
     pub(super) fn location(&self) -> &Location {
@@ -416,6 +413,6 @@ impl Action {
     }
 }
 
-pub(crate) fn lock(table: &Table, options: &Options) -> Result<Box<dyn LockGuard>> {
+pub(crate) fn lock(table: &Table, options: &Options) -> Result<TableLock> {
     concurrency::table_lock(&table.storage, &table.context, options)
 }
