@@ -417,6 +417,7 @@ fn finishing_another_engines_rollback_fails_at_every_call() {
     let (world, before) = written(Place::Memory, &spec);
     let file = cut_off_by_another_engine(&world, "20260527120000000", false);
     rollback_cut_off_by_another_engine(&world, "20260527120000001", "20260527120000000", &[&file]);
+    world.an_hour_goes_by();
     let second = [row("b1", "B", 8, "second")];
     let after = upserted(&before, &second);
     let act = |table: &Table| spec.upsert(table, &second);

@@ -464,6 +464,7 @@ fn a_cut_off_rollback_of_another_engine_is_finished(#[values(Place::Memory, Plac
     let unmarked = format!("A/5d1b0c6e-1f7e-4c39-9d7a-3f1a2b3c4d5f-0_1-21-35_{LONG_AGO}.parquet");
     world.put(&unmarked, b"PAR1");
     rollback_cut_off_by_another_engine(&world, &later(LONG_AGO), LONG_AGO, &[&unmarked]);
+    world.an_hour_goes_by();
     spec.upsert(&world.table(), &[row("a1", "A", 2, "new")]).unwrap();
     world.assert_tidy();
     let timeline = world.table().timeline().unwrap();

@@ -101,15 +101,22 @@ pub(crate) fn lives(storage: &dyn Storage) -> Result<Vec<String>> {
     Ok(storage.list(LOCKS)?.into_iter().filter_map(time).collect())
 }
 
-/// Stands in for a dead writer while its write is rolled back: should that be interrupted, `lives` names the write.
+/// Stands in for a dead writer while its write is rolled back, and lives as the rollback: should that be interrupted, `lives`
+/// names both, and the next writer knows at once that nobody is at it any more.
 pub(crate) fn stand_in(storage: &dyn Storage, time: &str) -> Result<Box<dyn LockGuard>> {
     storage.try_lock(&life_lock_path(time))?.ok_or_else(|| {
-        Error::new(ErrorKind::CommitConflict, "a write that was to be rolled back is alive").at_instant(time)
+        Error::new(ErrorKind::CommitConflict, "somebody is alive under an instant that was to be taken over")
+            .at_instant(time)
     })
 }
 
 /// Removes what a life leaves on storage, the life lock last.
 pub(crate) fn forget(storage: &dyn Storage, time: &str) -> Result<()> {
     storage.delete(&heartbeat_path(time))?;
+    step_back(storage, time)
+}
+
+/// Ends a life for which somebody stood in; the heartbeat, if there is one, is somebody else's.
+pub(crate) fn step_back(storage: &dyn Storage, time: &str) -> Result<()> {
     storage.delete(&life_lock_path(time)).map(drop)
 }

@@ -17,6 +17,18 @@ pub(crate) fn refuse_under_restore(found: &Timeline) -> Result<()> {
     }
 }
 
+/// What becomes of what other engines began, whose life nobody can see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    Finished,
+    /// They are left alone until they are so old that their makers must be dead.
+    LeftWhileYoung,
+}
+
+/// Apache Hudi's compactions and rollbacks give no sign of life. Nobody asked for theirs to be taken over in the midst of it, so
+/// they have this long.
+pub(super) const OTHERS_PATIENCE_MS: i64 = 60 * 60 * 1000;
+
 /// Whether nobody is at work on a pending action any more. One without a sign of life counts as alive until its newest file
 /// is older than `patience_ms`.
 pub(super) fn is_abandoned(site: Site<'_>, found: &Timeline, pending: &Instant, patience_ms: i64) -> Result<bool> {

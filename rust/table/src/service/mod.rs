@@ -11,11 +11,11 @@ mod rollback;
 mod undo;
 mod upkeep;
 
-pub(crate) use begin::refuse_under_restore;
+pub(crate) use begin::{Others, refuse_under_restore};
 pub use clean::{CleanRequest, CleanResult, clean};
 pub use compact::{CompactRequest, Compaction, CompactionStatus, CompactionTask, Round, compact};
 pub(crate) use publish::{Done, publish};
-pub use rollback::{is_rolled_back, recover, rollback};
+pub(crate) use rollback::{is_rolled_back, recover, rollback};
 pub use undo::{RollbackResult, roll_back};
 pub use upkeep::{ArchiveResult, Due, archive, due, would_archive};
 pub(crate) use upkeep::{after_commit, check_options};

@@ -3,12 +3,13 @@
 //! Every step can be repeated, and the order is such that a crash between any two leaves either the victim pending or a
 //! pending rollback that names it; the next writer finishes whichever it finds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};
 use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
+use super::begin::{OTHERS_PATIENCE_MS, Others, is_abandoned};
 use super::paths::below_root;
 use super::publish;
 use crate::concurrency::{self, Marked};
@@ -16,26 +17,43 @@ use crate::config::TableConfig;
 use crate::context::Context;
 use crate::metadata::keep;
 use crate::options::Options;
-use crate::site::Locked;
+use crate::site::{Locked, Site};
 use crate::storage::{Storage, absolute};
 use crate::timeline::{self, Instant, Timeline};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Version field of plan and metadata.
 const VERSION: i32 = 1;
 
 /// Rolls back what dead writers left, and finishes rollbacks that were interrupted. Plans of services (compaction,
 /// clustering) are nobody's to roll back.
-pub fn recover(locked: Locked<'_>, config: &TableConfig) -> Result<()> {
+///
+/// A rollback that another engine may be at right now is left alone, and its victim with it: that counts as a write under way
+/// of somebody who lives, of which no reader sees anything and upon which no writer builds.
+pub(crate) fn recover(locked: Locked<'_>, config: &TableConfig) -> Result<()> {
     let storage = locked.store();
     let found = Timeline::load(storage, config)?;
-    for pending in found.pending().filter(|i| i.action == Action::Rollback) {
-        resume(locked, config, pending)?;
+    let mut left = BTreeSet::new();
+    for pending in rollbacks(&found).filter(|i| !i.is_completed()) {
+        let planned = Planned::read(storage, &found, pending)?;
+        if is_plan(&planned.victim.action) && !concurrency::lives(storage)?.contains(&planned.victim.commit_time) {
+            continue;
+        }
+        planned.refuse_of_completed(&found)?;
+        // A victim that lives finds out when it comes to its end.
+        let lives = !concurrency::is_dead(storage, locked.context, locked.options, &planned.victim.commit_time)?;
+        if lives || planned.is_under_way(*locked, &found)? {
+            left.insert(planned.victim.commit_time);
+        } else {
+            planned.finish(locked, config)?;
+        }
     }
     let found = Timeline::load(storage, config)?;
-    for pending in found.pending().filter(|i| i.action.writes_data() && !i.action.is_service_plan()) {
+    let is_ours_to_roll_back =
+        |i: &&Instant| i.action.writes_data() && !i.action.is_service_plan() && !left.contains(&i.requested);
+    for pending in found.pending().filter(is_ours_to_roll_back) {
         if concurrency::is_dead(storage, locked.context, locked.options, &pending.requested)? {
-            rollback(locked, config, &pending.requested)?;
+            rollback(locked, config, &pending.requested, Others::LeftWhileYoung)?;
         }
     }
     sweep(storage, locked.context, locked.options, &found)
@@ -53,23 +71,24 @@ fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Ti
     Ok(())
 }
 
-/// Rolls back one pending write, or what was done of a service's plan. Callers know that the writer is dead, or are the
-/// writer.
-pub fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str) -> Result<()> {
+/// Rolls back one pending write, or what was done of a service's plan; by the rollback that somebody has begun already, if
+/// there is one. Callers know that the writer is dead, or are the writer.
+pub(crate) fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str, others: Others) -> Result<()> {
     let storage = locked.store();
-    let _life = concurrency::stand_in(storage, victim)?;
     let found = Timeline::load(storage, config)?;
-    let Some(instant) = found.find(victim) else {
-        // Somebody took us for dead and rolled us back; what we wrote since then is ours to remove.
-        for file in concurrency::list_markers(storage, victim)? {
-            delete_file(storage, &file)?;
-        }
-        return forget(storage, victim);
-    };
-    if instant.is_completed() {
+    if found.find(victim).is_some_and(Instant::is_completed) {
         return Err(Error::internal("a completed write must not be rolled back as a failed one").at_instant(victim));
     }
+    if let Some(planned) = Planned::of(storage, &found, victim)? {
+        if others == Others::LeftWhileYoung && planned.is_under_way(*locked, &found)? {
+            return withdraw(storage, victim);
+        }
+        return planned.finish(locked, config);
+    }
+    let _stand_in = concurrency::stand_in(storage, victim)?;
+    let Some(instant) = found.find(victim) else { return withdraw(storage, victim) };
     let time = timeline::new_time(locked.context, config, &found)?;
+    let _life = concurrency::stand_in(storage, &time)?;
     let marked = concurrency::list_markers(storage, victim)?;
     let plan = RollbackPlan {
         instant_to_rollback: Some(InstantInfo {
@@ -86,66 +105,104 @@ pub fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str) -> Resul
     execute(locked, config, &time, victim, instant.action.name())
 }
 
-/// Goes on with a rollback whose plan stands.
-fn resume(locked: Locked<'_>, config: &TableConfig, pending: &Instant) -> Result<()> {
-    let storage = locked.store();
-    let found = Timeline::load(storage, config)?;
-    let plan = RollbackPlan::decode(&found.requested_bytes(storage, pending)?)
-        .map_err(|e| e.at_instant(&pending.requested))?;
-    let victim = plan.instant_to_rollback;
-    let victim = victim.ok_or_else(|| {
-        Error::corrupt("a rollback plan that does not say what to roll back").at_instant(&pending.requested)
-    })?;
-    // Apache Hudi repeats a compaction or clustering by rolling back its files and keeping its plan: its own business. Of
-    // ours, a life is left.
-    let is_plan = Action::parse(&victim.action).is_some_and(Action::is_service_plan);
-    if is_plan && !concurrency::lives(storage)?.contains(&victim.commit_time) {
-        return Ok(());
+/// Somebody took us for dead and rolled us back, or is at it: what we wrote since then is ours to remove.
+fn withdraw(storage: &dyn Storage, time: &str) -> Result<()> {
+    for file in concurrency::list_markers(storage, time)? {
+        delete_file(storage, &file)?;
     }
-    if found.find(&victim.commit_time).is_some_and(Instant::is_completed) {
-        return Err(Error::unsupported("finishing the rollback of a write that had completed")
-            .at_instant(&pending.requested)
-            .with_hint("let the engine that began the rollback finish it"));
+    forget(storage, time)
+}
+
+/// A pending rollback, and what it is to roll back.
+pub(super) struct Planned<'t> {
+    pending: &'t Instant,
+    victim: InstantInfo,
+    requests: Vec<RollbackRequest>,
+}
+
+impl<'t> Planned<'t> {
+    /// The one that names this victim, if there is one.
+    pub(super) fn of(storage: &dyn Storage, found: &'t Timeline, victim: &str) -> Result<Option<Self>> {
+        for pending in rollbacks(found).filter(|i| !i.is_completed()) {
+            let planned = Self::read(storage, found, pending)?;
+            if planned.victim.commit_time == victim {
+                return Ok(Some(planned));
+            }
+        }
+        Ok(None)
     }
-    let _life = concurrency::stand_in(storage, &victim.commit_time)?;
-    if !timeline::inflight_exists(storage, config, &pending.requested, Action::Rollback)? {
-        timeline::to_inflight(storage, config, &pending.requested, Action::Rollback, b"")?;
+
+    fn read(storage: &dyn Storage, found: &'t Timeline, pending: &'t Instant) -> Result<Self> {
+        let plan = plan_of(storage, found, pending)?;
+        let victim = plan.instant_to_rollback.ok_or_else(|| {
+            Error::corrupt("a rollback plan that does not say what to roll back").at_instant(&pending.requested)
+        })?;
+        Ok(Self { pending, victim, requests: plan.rollback_requests.unwrap_or_default() })
     }
-    // Files that Apache Hudi's plan names beside the markers; all are understood before one is deleted.
-    let named = plan.rollback_requests.iter().flatten().flat_map(|r| &r.files_to_be_deleted);
-    let below: Vec<&str> = named
-        .map(|path| {
-            below_root(storage.root(), path).ok_or_else(|| {
-                Error::unsupported(format!("a rollback plan that names '{path}', which is not in this table"))
-                    .at_instant(&pending.requested)
-                    .with_hint(
-                        "the table was moved, or is reached by another name; let its own engine finish the rollback",
-                    )
+
+    fn refuse_of_completed(&self, found: &Timeline) -> Result<()> {
+        if !found.find(&self.victim.commit_time).is_some_and(Instant::is_completed) {
+            return Ok(());
+        }
+        Err(Error::unsupported("finishing the rollback of a write that had completed")
+            .at_instant(&self.pending.requested)
+            .with_hint("let the engine that began the rollback finish it"))
+    }
+
+    /// Whether somebody may be at it. One of ours has a life under its own instant, and ours are at it under the table's lock.
+    fn is_under_way(&self, site: Site<'_>, found: &Timeline) -> Result<bool> {
+        Ok(!is_abandoned(site, found, self.pending, OTHERS_PATIENCE_MS)?)
+    }
+
+    fn finish(&self, locked: Locked<'_>, config: &TableConfig) -> Result<()> {
+        let storage = locked.store();
+        let (time, victim) = (&self.pending.requested, &self.victim);
+        let _stand_in = concurrency::stand_in(storage, &victim.commit_time)?;
+        let _life = concurrency::stand_in(storage, time)?;
+        if !timeline::inflight_exists(storage, config, time, Action::Rollback)? {
+            timeline::to_inflight(storage, config, time, Action::Rollback, b"")?;
+        }
+        // Files that Apache Hudi's plan names beside the markers; all are understood before one is deleted.
+        let named = self.requests.iter().flat_map(|request| &request.files_to_be_deleted);
+        let below: Vec<&str> = named
+            .map(|path| {
+                below_root(storage.root(), path).ok_or_else(|| {
+                    Error::unsupported(format!("a rollback plan that names '{path}', which is not in this table"))
+                        .at_instant(time)
+                        .with_hint(
+                            "the table was moved, or is reached by another name; let its own engine finish the rollback",
+                        )
+                })
             })
-        })
-        .collect::<Result<_>>()?;
-    below.into_iter().try_for_each(|path| storage.delete(path).map(drop))?;
-    execute(locked, config, &pending.requested, &victim.commit_time, &victim.action)
+            .collect::<Result<_>>()?;
+        below.into_iter().try_for_each(|path| storage.delete(path).map(drop))?;
+        execute(locked, config, time, &victim.commit_time, &victim.action)
+    }
+}
+
+/// Apache Hudi repeats a compaction or clustering by rolling back its files and keeping its plan: its own business. Of ours, a
+/// life is left.
+fn is_plan(action: &str) -> bool {
+    Action::parse(action).is_some_and(Action::is_service_plan)
+}
+
+/// Whether somebody may be rolling this back right now.
+pub(super) fn is_under_way(site: Site<'_>, found: &Timeline, victim: &str) -> Result<bool> {
+    Planned::of(site.store(), found, victim)?.map_or(Ok(false), |planned| planned.is_under_way(site, found))
+}
+
+fn rollbacks(found: &Timeline) -> impl Iterator<Item = &Instant> {
+    found.instants.iter().filter(|i| i.action == Action::Rollback)
+}
+
+fn plan_of(storage: &dyn Storage, found: &Timeline, rollback: &Instant) -> Result<RollbackPlan> {
+    RollbackPlan::decode(&found.requested_bytes(storage, rollback)?).map_err(|e| e.at_instant(&rollback.requested))
 }
 
 fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, action: &str) -> Result<()> {
     let storage = locked.store();
     let start = locked.context.clock.monotonic_ms();
-    let marked = concurrency::list_markers(storage, victim)?;
-    let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
-    let mut deleted = 0;
-    for file in &marked {
-        if delete_file(storage, file)? {
-            deleted += 1;
-        }
-        let partition = partitions.entry(file.partition.clone()).or_insert_with(|| RollbackPartitionMetadata {
-            partition_path: file.partition.clone(),
-            rollback_log_files: Some(BTreeMap::new()),
-            log_files_from_failed_commit: Some(BTreeMap::new()),
-            ..RollbackPartitionMetadata::default()
-        });
-        partition.success_delete_files.push(absolute(storage, &file.path()));
-    }
+    let (partitions, deleted) = delete_marked(storage, victim)?;
     // Before the victim leaves the timeline: until then nobody believes what the metadata table says of it.
     keep::take_back(locked, &TableConfig::load(storage)?, time, victim)?;
     let found = Timeline::load(storage, config)?;
@@ -168,12 +225,48 @@ fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, a
         }],
         ..RollbackMetadata::default()
     };
+    // Looked at as late as can be.
+    let found = Timeline::load(storage, config)?;
+    if is_done_by_others(&found, time)? {
+        // A plan may be taken up anew by now, by somebody who has no life here. What is left of a write the next sweep removes.
+        return if is_plan(action) { concurrency::step_back(storage, victim) } else { Ok(()) };
+    }
     publish::complete(locked, config, &found, (time, Action::Rollback), &metadata.encode()?, None)?;
     // As long as its rollback is pending, nobody may take a plan up again: the files of that attempt would be deleted too.
     if let Some(instant) = plan {
         timeline::back_to_requested(storage, config, instant)?;
     }
-    forget(storage, victim)
+    forget(storage, victim)?;
+    concurrency::forget(storage, time)
+}
+
+/// Deletes the files of a write that are marked. Answers what is told of them, and how many were there.
+fn delete_marked(storage: &dyn Storage, victim: &str) -> Result<(BTreeMap<String, RollbackPartitionMetadata>, i32)> {
+    let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
+    let mut deleted = 0;
+    for file in &concurrency::list_markers(storage, victim)? {
+        if delete_file(storage, file)? {
+            deleted += 1;
+        }
+        let partition = partitions.entry(file.partition.clone()).or_insert_with(|| RollbackPartitionMetadata {
+            partition_path: file.partition.clone(),
+            rollback_log_files: Some(BTreeMap::new()),
+            log_files_from_failed_commit: Some(BTreeMap::new()),
+            ..RollbackPartitionMetadata::default()
+        });
+        partition.success_delete_files.push(absolute(storage, &file.path()));
+    }
+    Ok((partitions, deleted))
+}
+
+/// Whether the engine that began a rollback has come to its end as well.
+fn is_done_by_others(found: &Timeline, time: &str) -> Result<bool> {
+    let rollback = rollbacks(found).find(|i| i.requested == time);
+    rollback.map(Instant::is_completed).ok_or_else(|| {
+        Error::new(ErrorKind::CommitConflict, "a rollback under way was taken off the timeline by somebody else")
+            .at_instant(time)
+            .with_hint("do it again: what was to be rolled back is looked for anew")
+    })
 }
 
 fn delete_file(storage: &dyn Storage, file: &Marked) -> Result<bool> {
@@ -203,18 +296,17 @@ fn request(storage: &dyn Storage, victim: &str, marked: &Marked) -> RollbackRequ
 }
 
 /// Whether a rollback names this write: begun by somebody who took the writer for dead, and perhaps still under way.
-pub fn is_rolled_back(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<bool> {
+pub(crate) fn is_rolled_back(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<bool> {
     is_rolled_back_after(storage, found, time, time)
 }
 
 /// The same of a plan that was taken up at the time `since`, perhaps not for the first time.
 pub(super) fn is_rolled_back_after(storage: &dyn Storage, found: &Timeline, time: &str, since: &str) -> Result<bool> {
-    for instant in found.instants.iter().filter(|i| i.action == Action::Rollback && i.requested.as_str() > since) {
+    for instant in rollbacks(found).filter(|i| i.requested.as_str() > since) {
         if !instant.files.iter().any(|file| file.ends_with(".requested")) {
             continue;
         }
-        let plan = RollbackPlan::decode(&found.requested_bytes(storage, instant)?)
-            .map_err(|e| e.at_instant(&instant.requested))?;
+        let plan = plan_of(storage, found, instant)?;
         if plan.instant_to_rollback.is_some_and(|victim| victim.commit_time == time) {
             return Ok(true);
         }

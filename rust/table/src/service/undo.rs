@@ -1,6 +1,6 @@
 //! A rollback that somebody asks for.
 
-use super::begin::refuse_under_restore;
+use super::begin::{Others, refuse_under_restore};
 use super::rollback::rollback;
 use crate::concurrency;
 use crate::options::Options;
@@ -18,7 +18,8 @@ pub struct RollbackResult {
     pub files: Vec<String>,
 }
 
-/// Takes back a write that has not completed, once its writer is dead.
+/// Takes back a write that has not completed, once its writer is dead. A rollback of it that another engine has begun is
+/// finished: who asks knows that nobody is at it.
 pub fn roll_back(table: &Table, instant: &str, dry_run: bool, given: &Options) -> Result<RollbackResult> {
     let options = given.clone().with(&table.options);
     let (storage, context) = (table.storage.as_ref(), &table.context);
@@ -49,7 +50,7 @@ pub fn roll_back(table: &Table, instant: &str, dry_run: bool, given: &Options) -
     }
     let files = concurrency::list_markers(storage, instant)?.iter().map(concurrency::Marked::path).collect();
     if let Some(lock) = &lock {
-        rollback(table.locked(&options, lock), &config, instant)?;
+        rollback(table.locked(&options, lock), &config, instant, Others::Finished)?;
     }
     Ok(RollbackResult { instant: instant.to_owned(), action: action.name(), files })
 }

@@ -3,8 +3,9 @@
 use hudini_format::instant::Action;
 
 use super::archive::{self, Growth, Limits};
+use super::begin::Others;
 use super::begin::refuse_under_restore;
-use super::clean::{self, Cleaner, Others, Policy};
+use super::clean::{self, Cleaner, Policy};
 use super::compact;
 use super::recover;
 use crate::concurrency;

@@ -130,6 +130,17 @@ impl World {
         self.handle().0
     }
 
+    /// What lies there is more than an hour old for handles that are made from now on.
+    #[allow(clippy::disallowed_methods, reason = "files of a disk have times of the machine's clock")]
+    pub fn an_hour_goes_by(&self) {
+        self.handles.fetch_add(3_700_000 / BETWEEN_HANDLES_MS, Ordering::SeqCst);
+        let Some(dir) = &self.dir else { return };
+        let begin = std::time::UNIX_EPOCH + std::time::Duration::from_millis(START as u64);
+        for path in self.files().into_keys() {
+            std::fs::File::open(dir.path().join(path)).unwrap().set_modified(begin).unwrap();
+        }
+    }
+
     /// A handle whose storage fails as planned.
     pub fn faulty(&self, plan: FaultPlan) -> (Table, Faulty) {
         let faulty = Faulty::new(Arc::clone(&self.store), plan);

@@ -13,7 +13,7 @@ use hudini_format::action::{CleanMetadata, CleanPartitionMetadata, CleanerPlan};
 use hudini_format::instant::Action;
 
 use self::plan::{Ground, Within};
-use super::begin::is_abandoned;
+use super::begin::{Others, is_abandoned};
 use super::publish::{Done, publish};
 use super::{begin, recover};
 use crate::concurrency::{self, Heart, TableLock};
@@ -59,14 +59,6 @@ pub struct CleanResult {
     /// Cleans that others had planned, and that were finished first.
     pub finished: Vec<String>,
     pub seconds: f64,
-}
-
-/// What becomes of plans of other engines, whose life nobody can see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Others {
-    Finished,
-    /// They are left alone until they are so old that their makers must be dead.
-    LeftWhileYoung,
 }
 
 /// Cleans the table.

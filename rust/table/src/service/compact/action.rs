@@ -16,10 +16,10 @@ use crate::metadata::keep::{self, Told};
 use crate::metadata::ranges::Ranges;
 use crate::options::{self, Options};
 use crate::scan::PartitionFilter;
-use crate::service::begin::is_abandoned;
+use crate::service::begin::{OTHERS_PATIENCE_MS, Others, is_abandoned};
 use crate::service::{
     self, Done,
-    rollback::{self, rollback},
+    rollback::{self, Planned, rollback},
 };
 use crate::storage::Storage;
 use crate::table::Table;
@@ -49,10 +49,6 @@ pub(super) enum Which<'a> {
     /// The oldest that nobody is likely to be at work on.
     LeavingYoung,
 }
-
-/// Apache Hudi's compactions give no sign of life. Nobody asked for theirs to be taken over in the midst of it, so they have
-/// this long.
-const OTHERS_PATIENCE_MS: i64 = 60 * 60 * 1000;
 
 /// Plans a compaction of what there is to compact; its instant, if there is anything.
 pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<Option<String>> {
@@ -126,8 +122,9 @@ impl Compaction {
         let schema = write::schema_text(&config, &snapshot)?;
         let work = Work { table, config: &config, options, snapshot: &snapshot, time: &time, schema: &schema };
         let tasks = work.tasks(slices)?;
-        if pending.state == State::Inflight {
-            rollback(locked, &config, &time)?;
+        // A rollback that another engine began and left would be taken up some time, and delete what is written now.
+        if pending.state == State::Inflight || Planned::of(storage, &found, &time)?.is_some() {
+            rollback(locked, &config, &time, Others::Finished)?;
         }
         let since = Timeline::load(storage, &config)?.newest_time().unwrap_or_default().to_owned();
         let heart = Heart::start(&table.storage, options, &time)?;
@@ -188,7 +185,7 @@ impl Compaction {
         }
         let Self { table, options, config, time, heart, .. } = self;
         drop(heart);
-        rollback(table.locked(&options, &lock), &config, &time)
+        rollback(table.locked(&options, &lock), &config, &time, Others::Finished)
     }
 
     fn failed(self, e: Error) -> Error {
@@ -318,9 +315,12 @@ impl Work<'_> {
 fn waiting<'t>(table: &Table, options: &Options, found: &'t Timeline, which: Which<'_>) -> Result<Option<&'t Instant>> {
     let is_asked_for = |i: &&Instant| !matches!(which, Which::Planned(planned) if planned != i.requested);
     let site = table.site(options);
-    let is_left = |pending: &Instant| match (which, pending.state) {
-        (Which::LeavingYoung, State::Inflight) => Ok(!is_abandoned(site, found, pending, OTHERS_PATIENCE_MS)?),
-        _ => Ok::<_, Error>(false),
+    let is_left = |pending: &Instant| -> Result<bool> {
+        if which != Which::LeavingYoung {
+            return Ok(false);
+        }
+        let is_young = pending.state == State::Inflight && !is_abandoned(site, found, pending, OTHERS_PATIENCE_MS)?;
+        Ok(is_young || rollback::is_under_way(site, found, &pending.requested)?)
     };
     for pending in found.pending().filter(|i| i.action == Action::Compaction).filter(is_asked_for) {
         if !is_left(pending)? && concurrency::is_dead(site.store(), site.context, options, &pending.requested)? {

@@ -68,7 +68,8 @@ impl Action {
         if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
             let Self { heart, table, request, config, time, .. } = self;
             drop(heart);
-            return service::rollback(table.locked(&request.options, &lock), &config, &time);
+            let locked = table.locked(&request.options, &lock);
+            return service::rollback(locked, &config, &time, service::Others::LeftWhileYoung);
         }
         if let Some(instant) = instant {
             timeline::remove_pending(self.storage(), &self.config, instant)?;
