@@ -1,15 +1,17 @@
 //! Writers that keep the metadata table: what it says is what lies there, after every write and over its own compactions.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod support;
 
+use hudini_format::action::CompactionPlan;
 use hudini_table::config::TableConfig;
 use hudini_table::metadata;
-use hudini_table::options::TableType;
+use hudini_table::options::{Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
+use hudini_table::storage::faulty::{Fault, FaultPlan};
 use rstest::rstest;
 
-use support::{Model, Place, Row, Spec, World, row, rows_of, upserted};
+use support::{Model, Place, Row, Spec, Stages, World, row, rows_of, upserted};
 
 /// Rows that change some keys and add some, in several partitions.
 fn nth_rows(n: i64) -> Vec<Row> {
@@ -106,4 +108,75 @@ fn it_is_cleaned_and_archived_beside_its_table(
         world.names_below(&format!(".hoodie/metadata/{dir}/")).iter().filter(|p| p.ends_with("hfile")).count()
     };
     assert!(bases("files") <= 4, "{} base files", bases("files"));
+}
+
+const OWN: &str = ".hoodie/metadata/.hoodie/timeline";
+
+/// The file of the one completed compaction of the metadata table.
+fn compaction(world: &World) -> Option<String> {
+    let completed = world.names_below(&format!("{OWN}/"));
+    let mut completed = completed.into_iter().filter(|path| path.ends_with(".commit"));
+    let found = completed.next();
+    assert_eq!(completed.next(), None);
+    found
+}
+
+/// A write that was begun before the metadata table was compacted, told to it behind that, and dies at call `n` of its end.
+/// Answers its instant, and at which call it would have completed.
+fn told_behind_a_compaction(n: u64) -> (World, Model, String, u64) {
+    let (world, spec) = (World::keeping_metadata(Place::Memory), one_bucket());
+    let mut model = Model::new();
+    let mut write = |n: i64, compacts_after: &str| {
+        let compacts = [("hoodie.metadata.compact.max.delta.commits".to_owned(), compacts_after.to_owned())];
+        let mut table = world.table();
+        table.options = Options::parse(compacts).unwrap().with(&table.options);
+        spec.upsert(&table, &nth_rows(n)).unwrap();
+        model = upserted(&model, &nth_rows(n));
+    };
+    spec.create(&world);
+    (0..3).for_each(|n| write(n, "100"));
+    let (table, faulty) = world.faulty(FaultPlan::none().at(n, Fault::Kill));
+    let mut dead = Stages::new(&world, &spec, &[row("D", "D", 9, "dead")]);
+    dead.table = table;
+    (0..3).for_each(|step| dead.step(step).unwrap());
+    let time = dead.time();
+    write(3, "1");
+    assert_eq!(dead.commit().is_err(), faulty.is_dead());
+    let completed = format!(".hoodie/timeline/{time}_");
+    let deed = faulty.log().into_iter().find(|call| call.op == "create" && call.path.starts_with(&completed));
+    let deed = deed.unwrap().n;
+    (world, model, time, deed)
+}
+
+fn one_bucket() -> Spec {
+    Spec { buckets: 1, ..Spec::cow() }
+}
+
+/// A compaction may be carried out long after it was planned. What was told meanwhile lies on its slice, and can be taken back.
+#[rstest]
+fn what_no_compaction_has_folded_is_taken_back_and_the_rest_kept(#[values(false, true)] named: bool) {
+    let deed = told_behind_a_compaction(u64::MAX).3;
+    let (world, model, dead, _) = told_behind_a_compaction(deed);
+    let told = world.names_below(&format!("{OWN}/{dead}_"));
+    let [told] = &told[..] else { panic!("{told:?}") };
+    // The compaction completes behind it.
+    let before = compaction(&world).unwrap();
+    let (requested, _) = before.rsplit_once('_').unwrap();
+    let time = told.rsplit_once('_').unwrap().1.strip_suffix(".deltacommit").unwrap();
+    let completed = format!("{requested}_{}.commit", time.parse::<u64>().unwrap() + 1);
+    world.put(&completed, &world.files()[&before]);
+    assert!(world.store.delete(&before).unwrap());
+    if named {
+        let log = world.names_below(".hoodie/metadata/files/").into_iter().find(|path| path.contains(&dead)).unwrap();
+        let path = format!("{requested}.compaction.requested");
+        let mut plan = CompactionPlan::decode(&world.files()[&path]).unwrap();
+        let logs = &mut plan.operations.as_mut().unwrap()[0].delta_file_paths;
+        logs.get_or_insert_default().push(log.rsplit_once('/').unwrap().1.to_owned());
+        world.store.replace(&path, &plan.encode().unwrap()).unwrap();
+    }
+    one_bucket().upsert(&world.table(), &nth_rows(4)).unwrap();
+    assert_eq!(compaction(&world), (!named).then_some(completed), "else it is made anew");
+    assert_eq!(rows_of(&world.table()), upserted(&model, &nth_rows(4)));
+    world.assert_tidy();
+    world.assert_sound();
 }

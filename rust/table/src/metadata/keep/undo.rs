@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hudini_format::action::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};
 use hudini_format::instant::Action;
+use hudini_format::name::LogFileName;
 
 use super::deltacommit::files_of;
 use crate::Result;
@@ -32,7 +33,9 @@ pub(super) fn take_back(locked: Locked<'_>, config: &TableConfig, time: &str, vi
         return Ok(());
     }
     let commit = found.find(victim);
-    if commit.is_some_and(|commit| is_folded(&found, commit)) {
+    if let Some(commit) = commit
+        && is_folded(folder, &found, commit)?
+    {
         // What it told is in base files, and cannot be told from the rest: the table is made anew by the next write.
         return clear_metadata_table(locked.store(), locked.context);
     }
@@ -77,11 +80,23 @@ pub(super) fn told_before(site: Site<'_>, config: &TableConfig, time: &str) -> R
     Ok(None)
 }
 
-/// Whether a compaction that was planned behind that commit has completed. Apache Hudi plans one that shall leave out a
-/// commit whose action is pending right before it.
-fn is_folded(own: &Timeline, commit: &Instant) -> bool {
-    let mut compactions = own.completed().filter(|i| i.action == Action::Commit);
-    commit.is_completed() && compactions.any(|i| i.requested > commit.requested && i.completed > commit.completed)
+/// Whether the logs of a commit are in a base file, or will be by a plan that stands. A log that completed before a compaction
+/// was requested belongs to the slice that this one folds; one that completed later lies on the new slice, whenever the
+/// compaction itself completed, unless the plan names it all the same.
+fn is_folded(folder: &dyn Storage, own: &Timeline, commit: &Instant) -> Result<bool> {
+    let Some(completed) = commit.completed.as_ref().filter(|_| commit.is_completed()) else { return Ok(false) };
+    for compaction in own.instants.iter().filter(|i| matches!(i.action, Action::Commit | Action::Compaction)) {
+        if compaction.requested >= *completed {
+            return Ok(true);
+        }
+        let plan = own.compaction_plan(folder, compaction)?.unwrap_or_default();
+        let mut logs =
+            plan.operations.iter().flatten().flat_map(|operation| operation.delta_file_paths.iter().flatten());
+        if logs.any(|name| LogFileName::parse(name).is_some_and(|log| log.instant == commit.requested)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn instant(victim: &str) -> InstantInfo {
