@@ -347,6 +347,8 @@ fn logical(json: &TypeText<'_>, base: Node) -> Result<Node> {
         ("local-timestamp-nanos", Node::Long) => timestamp(TimeUnit::Nanos, false),
         ("decimal", Node::Bytes) => decimal(json, Node::Bytes, None)?,
         ("decimal", Node::Fixed(size)) => decimal(json, Node::Fixed(size), Some(size))?,
+        // Apache Hudi 1.2 shows them as lists of numbers.
+        ("vector", Node::Fixed(_)) => return Err(Error::unsupported("a column of type VECTOR")),
         (_, base) => base,
     })
 }
