@@ -41,15 +41,20 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("call", CALLS)
 def test_ctrl_c_ends_a_read(call: str, threads: int, table: hudini.Table) -> None:
     """The child reads again and again, so that the signal comes in the middle of a read whatever the machine."""
+    interrupt("tests.python.test_long_reads", call, str(threads), table.path)
+
+
+def interrupt(module: str, *arguments: str) -> None:
+    """Runs a scene in a process of its own, and sends Ctrl-C once it is at work."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.python.test_long_reads", call, str(threads), table.path],
+        [sys.executable, "-m", module, *arguments],
         cwd=CHECKOUT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert child.stdout is not None
-    assert child.stdout.readline() == "reading\n"
+    assert child.stdout.readline() == "at work\n"
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=DEADLINE)
     assert (out, child.returncode) == ("interrupted\n", 0), err
@@ -68,7 +73,7 @@ def scene(call: str, threads: int, path: str) -> None:
     }
     calls[call]()
     try:
-        print("reading", flush=True)
+        print("at work", flush=True)
         while True:
             calls[call]()
     except BaseException as error:

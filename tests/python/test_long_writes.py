@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 import hudini
 
-from .test_long_reads import BUCKETS, CHECKOUT, DEADLINE, SCHEMA, threads_of_hudini
+from .test_long_reads import BUCKETS, SCHEMA, interrupt, threads_of_hudini
 
 CALLS = ["stream", "upsert", "compact"]
 
@@ -30,18 +29,7 @@ def test_ctrl_c_ends_a_write(call: str, tmp_path: Path) -> None:
     kind = "mor" if call == "compact" else "cow"
     table = hudini.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts", table_type=kind, options=BUCKETS)
     table.upsert(rows(1, 60_000))
-    child = subprocess.Popen(
-        [sys.executable, "-m", "tests.python.test_long_writes", call, table.path],
-        cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "writing\n"
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=DEADLINE)
-    assert (out, child.returncode) == ("interrupted\n", 0), err
+    interrupt("tests.python.test_long_writes", call, table.path)
     pending = [row for row in table.inspect.timeline() if not row["completed"] and row["action"] != "compaction"]
     assert pending == []
     assert not table.verify(deep=True).findings
@@ -69,7 +57,7 @@ def scene(call: str, path: str) -> None:
         "compact": compact,
     }
     try:
-        print("writing", flush=True)
+        print("at work", flush=True)
         while True:
             calls[call]()
     except KeyboardInterrupt:

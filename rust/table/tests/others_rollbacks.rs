@@ -144,46 +144,8 @@ fn an_old_one_is_not_completed_a_second_time() {
     assert_eq!(twice, 1);
 }
 
-/// Ours live under their own instant: whoever comes next knows at once that nobody is at it any more.
-#[rstest]
-fn one_of_ours_is_finished_by_the_next_writer(#[values(false, true)] of_another_engine: bool) {
-    let spec = spec();
-    let (base, before) = base(&spec);
-    if of_another_engine {
-        cut_off_by_another_engine(&base, VICTIM, false);
-    } else {
-        let mut dead = Stages::new(&base, &spec, &[row("a1", "A", 5, "dead")]);
-        (0..3).for_each(|step| dead.step(step).unwrap());
-    }
-    let rows = [row("b1", "B", 2, "new")];
-    let (mut cut_off, mut n) = (0, 0);
-    loop {
-        n += 1;
-        let _scene = Scene(format!("killed at call {n}"));
-        let world = base.copy();
-        let (table, faulty) = world.faulty(FaultPlan::none().at(n, Fault::Kill));
-        let done = spec.upsert(&table, &rows);
-        let calls = faulty.calls();
-        drop((table, faulty));
-        if done.is_ok() && calls < n {
-            break;
-        }
-        let names = rollbacks(world.store.as_ref());
-        cut_off += usize::from(!names.is_empty() && completed_rollbacks(world.store.as_ref()).is_empty());
-        spec.upsert(&world.table(), &rows).unwrap();
-        assert_completed_once(world.store.as_ref());
-        assert_eq!(rows_of(&world.table()), upserted(&before, &rows));
-        world.assert_tidy();
-    }
-    assert!(cut_off > 5, "{cut_off}");
-}
-
-/// A rollback of ours that goes on with one of another engine's is one of ours from then on.
-#[test]
-fn an_old_one_that_was_taken_over_is_finished_by_the_next_writer() {
-    let spec = spec();
-    let (base, before, _) = rolled_back(&spec);
-    base.an_hour_goes_by();
+/// A writer is killed at each of its calls, and the next one leaves nothing undone. How often the rollback was cut off by it.
+fn killed_at_every_call(base: &World, spec: &Spec, before: &Model, is_cut_off: impl Fn(&World) -> bool) -> usize {
     let rows = [row("b1", "B", 2, "new")];
     let mut cut_off = 0;
     for n in 1.. {
@@ -196,12 +158,42 @@ fn an_old_one_that_was_taken_over_is_finished_by_the_next_writer() {
         if done.is_ok() && calls < n {
             break;
         }
-        cut_off += usize::from(rollbacks(world.store.as_ref()).len() == 2);
+        cut_off += usize::from(is_cut_off(&world));
         spec.upsert(&world.table(), &rows).unwrap();
         assert_completed_once(world.store.as_ref());
-        assert_eq!(rows_of(&world.table()), upserted(&before, &rows));
+        assert_eq!(rows_of(&world.table()), upserted(before, &rows));
         world.assert_tidy();
     }
+    cut_off
+}
+
+/// Ours live under their own instant: whoever comes next knows at once that nobody is at it any more.
+#[rstest]
+fn one_of_ours_is_finished_by_the_next_writer(#[values(false, true)] of_another_engine: bool) {
+    let spec = spec();
+    let (base, before) = base(&spec);
+    if of_another_engine {
+        cut_off_by_another_engine(&base, VICTIM, false);
+    } else {
+        let mut dead = Stages::new(&base, &spec, &[row("a1", "A", 5, "dead")]);
+        (0..3).for_each(|step| dead.step(step).unwrap());
+    }
+    let is_cut_off = |world: &World| {
+        let store = world.store.as_ref();
+        !rollbacks(store).is_empty() && completed_rollbacks(store).is_empty()
+    };
+    let cut_off = killed_at_every_call(&base, &spec, &before, is_cut_off);
+    assert!(cut_off > 5, "{cut_off}");
+}
+
+/// A rollback of ours that goes on with one of another engine's is one of ours from then on.
+#[test]
+fn an_old_one_that_was_taken_over_is_finished_by_the_next_writer() {
+    let spec = spec();
+    let (base, before, _) = rolled_back(&spec);
+    base.an_hour_goes_by();
+    let is_cut_off = |world: &World| rollbacks(world.store.as_ref()).len() == 2;
+    let cut_off = killed_at_every_call(&base, &spec, &before, is_cut_off);
     assert!(cut_off > 3, "{cut_off}");
 }
 

@@ -5,7 +5,7 @@
 //! | from the table's files | the table's columns | with the meta columns, without those that are null |
 //! | from a change log | the same | the table's columns, with nulls; the text `null` for a side that is not there |
 //!
-//! In JSON dates and times are the numbers that the files hold.
+//! In JSON dates and times are the numbers that the files hold, and so are numbers that the table shows as text.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
