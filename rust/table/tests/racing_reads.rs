@@ -17,7 +17,7 @@ use hudini_table::{ErrorKind, Listed, Result, Table};
 use rstest::rstest;
 
 use support::meanwhile::Meanwhile;
-use support::{Model, Place, Row, Scene, Spec, World, model, row, rows_of, scanned};
+use support::{Model, Place, Row, Scene, Spec, World, model, row, rows_of, scanned, upserted};
 
 const NOTHING_BY_ITSELF: &[(&str, &str)] = &[("hoodie.table.services.enabled", "false")];
 const SMALL: &[(&str, &str)] =
@@ -256,16 +256,81 @@ fn a_long_list_of_actions_is_of_one_moment() {
     let spec = Spec::new(TableType::CopyOnWrite);
     let world = written(false, &spec);
     let config = world.table().config().unwrap();
-    let commits = || {
+    let commits = |at| {
         let store = Arc::clone(&world.store);
         let act = move || drop(store.replace(".hoodie/timeline/29990101000000000_29990101000000001.commit", b""));
-        let storage = Meanwhile::new(Arc::clone(&world.store), 2, act);
+        let storage = Meanwhile::new(Arc::clone(&world.store), at, act);
         let timeline = Timeline::load(storage.as_ref(), &config).unwrap();
         (timeline.commits().count(), storage.happened())
     };
-    assert_eq!(commits(), (5, false), "a short list is made once");
+    assert_eq!(commits(3), (5, false), "a short list is made once, and its oldest action looked at");
     (0..300).for_each(|n| world.put(&format!(".hoodie/timeline/what-{n}"), b""));
-    assert_eq!(commits(), (6, true));
+    assert_eq!(commits(2), (6, true));
+}
+
+/// A list is made entry by entry. Where it has an older commit and lacks a later one, which is archived by then, files of
+/// the later one would be nobody's.
+#[rstest]
+fn a_list_of_actions_that_are_archived_meanwhile_has_no_hole(
+    #[values(false, true)] keeps_metadata: bool,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let started = if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) };
+    let table = with(spec.create(&started), NOTHING_BY_ITSELF);
+    // The rows of partition B are of the second commit.
+    spec.upsert(&table, &batch(1)).unwrap();
+    spec.write(&table, Operation::InsertOverwrite, &batch(2)).unwrap();
+    (3..13).for_each(|ts| drop(spec.upsert(&table, &batch(ts)[..2]).unwrap()));
+    let (policy, retain) = (Some(CleanPolicy::Versions), Some(1));
+    let options = Options::default();
+    let clean = CleanRequest { options, schedule: true, execute: true, dry_run: false, policy, retain };
+    service::clean(&table, &clean).unwrap();
+    let rows = upserted(&model(&batch(2)), &batch(12)[..2]);
+    let dir = table.config().unwrap().timeline_dir();
+    let entries = started.store.list(&dir).unwrap().len();
+    for first in 0..entries {
+        for before in [0..first, first..entries, first..first + 1] {
+            let _scene = Scene(format!("entries {before:?} were looked at before"));
+            let world = started.copy();
+            let writer = with(world.table(), SMALL);
+            let act = move || {
+                let archived = service::archive(&writer, &Options::default()).unwrap();
+                assert!(archived.instants.len() > 2, "{archived:?}");
+            };
+            let storage = Meanwhile::within_list(Arc::clone(&world.store), &dir, before, act);
+            assert_eq!(rows_of(&world.table_in(Arc::clone(&storage) as _, Context::system(Some(1)))), rows);
+            assert!(storage.happened());
+        }
+    }
+}
+
+/// It finds out only when it looks again, and until then other commits are archived behind its instant.
+#[rstest]
+fn the_instant_of_a_dead_writer_that_came_back_hides_nothing(
+    #[values(false, true)] keeps_metadata: bool,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
+    let world = if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) };
+    let table = with(spec.create(&world), NOTHING_BY_ITSELF);
+    let dead = spec.upsert(&table, &batch(1)).unwrap().instant.unwrap();
+    spec.write(&table, Operation::InsertOverwrite, &batch(2)).unwrap();
+    (3..13).for_each(|ts| drop(spec.upsert(&table, &batch(ts)[..2]).unwrap()));
+    let (policy, retain) = (Some(CleanPolicy::Versions), Some(1));
+    let options = Options::default();
+    let clean = CleanRequest { options, schedule: true, execute: true, dry_run: false, policy, retain };
+    service::clean(&table, &clean).unwrap();
+    service::archive(&with(table, SMALL), &Options::default()).unwrap();
+    let dead = (dead.parse::<u64>().unwrap() + 1).to_string();
+    let action = if table_type == TableType::MergeOnRead { "deltacommit.inflight" } else { "inflight" };
+    world.put(&format!(".hoodie/timeline/{dead}.{action}"), b"");
+    let rows = upserted(&model(&batch(2)), &batch(12)[..2]);
+    assert_eq!(rows_of(&world.table()), rows);
+    let later = batch(13);
+    spec.upsert(&with(world.table(), NOTHING_BY_ITSELF), &later[..2]).unwrap();
+    assert_eq!(rows_of(&world.table()), upserted(&rows, &later[..2]));
+    assert!(!world.files().keys().any(|path| path.contains(&format!("/{dead}."))), "nobody rolled it back");
 }
 
 #[rstest]

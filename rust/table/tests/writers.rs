@@ -150,6 +150,27 @@ fn a_write_that_was_taken_for_dead_cannot_commit(
     world.assert_tidy();
 }
 
+/// Its instant must not come back: commits may be archived by then that are not older.
+#[rstest]
+fn a_write_that_was_taken_for_dead_does_not_go_on_the_timeline_again(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(".hoodie/timeline/{}.requested", ".hoodie/.heartbeat/{}", ".hoodie/.locks/{}.alive")] lost: &str,
+) {
+    let spec = one_bucket(table_type);
+    let (world, before) = base(&spec);
+    let mut paused = Stages::new(&world, &spec, &[row("a1", "A", 5, "paused")]);
+    paused.begin().unwrap();
+    let time = paused.time();
+    let action = if table_type == TableType::MergeOnRead { ".deltacommit.requested" } else { ".commit.requested" };
+    assert!(world.store.delete(&lost.replace("{}", &time).replace(".requested", action)).unwrap());
+    let error = paused.place().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    assert!(world.files().keys().all(|path| !path.ends_with(".inflight") || !path.contains(&time)));
+    paused.action.take().unwrap().abort().unwrap();
+    assert_eq!(rows_of(&world.table()), before);
+    world.assert_tidy();
+}
+
 #[test]
 fn a_write_without_its_inflight_file_or_heartbeat_cannot_commit() {
     let spec = one_bucket(TableType::CopyOnWrite);
@@ -602,16 +623,18 @@ fn other_actions_on_the_timeline_are_let_alone() {
         "20260527000000004.indexing.requested",
         "20260527000000005.logcompaction.requested",
         "20260527000000006.savepoint.inflight",
-        "history/manifest_1",
     ];
     for name in foreign {
         world.put(&format!(".hoodie/timeline/{name}"), name.as_bytes());
     }
+    let manifest = (".hoodie/timeline/history/manifest_1", &br#"{"files":[]}"#[..]);
+    world.put(manifest.0, manifest.1);
     spec.upsert(&world.table(), &[row("a1", "A", 2, "new"), row("e1", "E", 2, "new")]).unwrap();
     spec.upsert(&world.table(), &[row("a1", "A", 1, "newer")]).unwrap();
     assert_eq!(rows_of(&world.table())["a1"].v, "newer");
     let files = world.files();
     assert!(foreign.iter().all(|name| files[&format!(".hoodie/timeline/{name}")] == name.as_bytes()));
+    assert_eq!(files[manifest.0], manifest.1);
     world.assert_no_traces();
 }
 

@@ -5,31 +5,33 @@
 
 mod evolution;
 mod history;
+mod load;
 mod snapshot;
 mod times;
 mod transitions;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, SavepointMetadata};
 use hudini_format::history::{Columns, Entry as Archived};
-use hudini_format::instant::{Action, InstantFile, Layout, State};
+use hudini_format::instant::{Action, Layout, State};
 
 use self::history::Deeds;
 use crate::config::TableConfig;
-use crate::metadata;
-use crate::storage::{Entry, Storage};
+use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
 
 pub use evolution::Evolution;
 pub(crate) use history::{CompletionTimes, archived, history_dir};
+pub(crate) use load::{again_if_gone, instants_in};
 pub use snapshot::{PendingCompaction, Snapshot, Until};
 pub(crate) use snapshot::{arrow_schema, cleaned_away, first_pending_write, planned_cleans, whole_since};
 pub(crate) use times::time_after;
 pub use times::{completion_time, new_time};
-pub use transitions::{back_to_requested, complete, inflight_exists, remove_pending, request, to_inflight};
+pub use transitions::{
+    back_to_requested, complete, inflight_exists, remove_pending, request, requested_exists, to_inflight,
+};
 
 /// One action, in the highest state that storage shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,28 +101,6 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    pub fn load(storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
-        let dir = config.timeline_dir();
-        let instants = instants_in(storage, &dir, config.layout)?;
-        // Some stores have no empty folders, so a table that is new may have none for its timeline.
-        if instants.is_empty() && metadata::was_told(storage, config)? {
-            let message = "the timeline is empty or gone, although the metadata table was told of commits";
-            return Err(Error::corrupt(message).at_path(dir));
-        }
-        Self::new(config, instants).behind_savepoints(storage, config)
-    }
-
-    /// Apache Hudi may go on archiving behind savepoints (`hoodie.archive.beyond.savepoint`). What is missing between them
-    /// and the next write is in the history: nothing else tells that it completed, and what it replaced.
-    fn behind_savepoints(self, storage: &dyn Storage, config: &TableConfig) -> Result<Self> {
-        let is_saved = |time: &&str| self.completed().any(|i| i.action == Action::Savepoint && i.requested == *time);
-        let mut writes = self.instants.iter().filter(|i| i.action.writes_data()).map(|i| i.requested.as_str());
-        let Some(first) = writes.next().filter(is_saved) else { return Ok(self) };
-        let next = writes.find(|time| !is_saved(time)).map(str::to_owned);
-        let missing = (Bound::Excluded(first.to_owned()), next.map_or(Bound::Unbounded, Bound::Excluded));
-        self.with_archived(history::archived(storage, config, Columns::Actions, &missing)?)
-    }
-
     fn new(config: &TableConfig, instants: Vec<Instant>) -> Self {
         Self { instants, layout: config.layout, dir: config.timeline_dir(), deeds: Arc::new(Deeds::new(config)) }
     }
@@ -286,122 +266,5 @@ impl Timeline {
         let file = file.ok_or_else(|| gone(self.dir.clone()))?;
         let path = format!("{}/{file}", self.dir);
         storage.read(&path)?.ok_or_else(|| gone(path))
-    }
-}
-
-/// Looks at a table once more, as it is by then, where something was archived or cleaned while it was looked at.
-pub(crate) fn again_if_gone<T>(look: impl Fn() -> Result<T>) -> Result<T> {
-    for _ in 1..LOOKS {
-        match look() {
-            Err(e) if e.is_gone() => {}
-            seen => return seen,
-        }
-    }
-    look()
-}
-
-/// How often, at most: who is outrun by others so often is told.
-const LOOKS: usize = 10;
-
-/// So many files of a folder every storage lists in one step.
-const LISTED_AT_ONCE: usize = 256;
-
-/// What lies in the folder of a timeline.
-///
-/// A longer list is of several moments: while others commit or archive it may have an action and lack one that completed
-/// before it, or is archived since. So it is made until two of them agree.
-pub(crate) fn instants_in(storage: &dyn Storage, dir: &str, layout: Layout) -> Result<Vec<Instant>> {
-    let mut names = names_in(storage, dir)?;
-    for _ in 1..LOOKS {
-        if names.len() <= LISTED_AT_ONCE {
-            break;
-        }
-        let before = std::mem::replace(&mut names, names_in(storage, dir)?);
-        if before == names {
-            break;
-        }
-    }
-    Ok(instants_of(names.into_iter(), layout))
-}
-
-fn names_in(storage: &dyn Storage, dir: &str) -> Result<BTreeSet<String>> {
-    let files = storage.list(dir)?.into_iter().filter_map(|entry| match entry {
-        Entry::File { name, .. } => Some(name),
-        Entry::Dir { .. } => None,
-    });
-    Ok(files.collect())
-}
-
-/// Groups files into instants: same requested time, same action by completed name; the highest state counts.
-fn instants_of(names: impl Iterator<Item = String>, layout: Layout) -> Vec<Instant> {
-    let mut groups: BTreeMap<(String, Action), Vec<(InstantFile, String)>> = BTreeMap::new();
-    for name in names {
-        if let Some(file) = InstantFile::parse(&name) {
-            let key = (file.requested.clone(), file.action.completes_as());
-            groups.entry(key).or_default().push((file, name));
-        }
-    }
-    groups.into_values().filter_map(|files| instant_of(files, layout)).collect()
-}
-
-fn instant_of(mut files: Vec<(InstantFile, String)>, layout: Layout) -> Option<Instant> {
-    // Of two completed files of one action the later one counts (a clean may run unlocked).
-    files.sort_by(|(a, _), (b, _)| (a.state, &a.completed).cmp(&(b.state, &b.completed)));
-    let (newest, _) = files.last()?;
-    let completed = match (newest.state, &newest.completed, layout) {
-        (State::Completed, Some(completed), _) => Some(completed.clone()),
-        (State::Completed, None, _) => Some(newest.requested.clone()),
-        _ => None,
-    };
-    // The name under which it was requested tells a compaction from a commit, a clustering from an overwrite.
-    let action = files.first().map_or(newest.action, |(first, _)| first.action);
-    Some(Instant {
-        requested: newest.requested.clone(),
-        completed,
-        action: if newest.state == State::Completed { action.completes_as() } else { action },
-        state: newest.state,
-        files: files.into_iter().map(|(_, name)| name).collect(),
-        archived: None,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn load(names: &[&str]) -> Vec<Instant> {
-        instants_of(names.iter().map(|n| (*n).to_owned()), Layout::Two)
-    }
-
-    #[test]
-    fn the_highest_state_counts() {
-        let instants = load(&[
-            "3.compaction.requested",
-            "1.commit.requested",
-            "1.inflight",
-            "1_2.commit",
-            "3.compaction.inflight",
-            "4.clustering.requested",
-            "4_5.replacecommit",
-            "history",
-        ]);
-        let seen: Vec<_> =
-            instants.iter().map(|i| (i.requested.as_str(), i.completed.as_deref(), i.action, i.state)).collect();
-        assert_eq!(
-            seen,
-            [
-                ("1", Some("2"), Action::Commit, State::Completed),
-                ("3", None, Action::Compaction, State::Inflight),
-                ("4", Some("5"), Action::ReplaceCommit, State::Completed),
-            ]
-        );
-        assert_eq!(instants[0].files, ["1.commit.requested", "1.inflight", "1_2.commit"]);
-    }
-
-    #[test]
-    fn of_two_completions_the_later_counts() {
-        let instants = load(&["1_3.clean", "1_2.clean"]);
-        assert_eq!(instants[0].completed.as_deref(), Some("3"));
-        assert_eq!(instants.len(), 1);
     }
 }

@@ -43,6 +43,11 @@ pub fn complete(
     create(storage, config, &InstantFile::completed(time, completed, action), body, time)
 }
 
+/// Whether nobody took the action off the timeline before it was begun: its requested file stands.
+pub fn requested_exists(storage: &dyn Storage, config: &TableConfig, time: &str, action: Action) -> Result<bool> {
+    Ok(storage.head(&path(config, &InstantFile::requested(time, action)))?.is_some())
+}
+
 /// Whether the action is still ours to finish: its inflight file stands.
 pub fn inflight_exists(storage: &dyn Storage, config: &TableConfig, time: &str, action: Action) -> Result<bool> {
     Ok(storage.head(&path(config, &InstantFile::inflight(time, action)))?.is_some())

@@ -1,5 +1,6 @@
 //! A store in which something else happens at one of a reader's calls.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,14 +15,36 @@ type Act = Box<dyn FnOnce() + Send>;
 pub struct Meanwhile {
     store: Arc<dyn Storage>,
     calls: AtomicUsize,
-    at: usize,
+    when: When,
     act: Mutex<Option<Act>>,
+}
+
+/// When it happens.
+enum When {
+    /// Just before the call of that number, counted from 1.
+    Call(usize),
+    /// While that folder is listed for the first time: entries of these places were looked at before, the others after it.
+    Listing { dir: String, before: Range<usize> },
 }
 
 impl Meanwhile {
     /// `act` happens just before the call of that number, counted from 1.
     pub fn new(store: Arc<dyn Storage>, at: usize, act: impl FnOnce() + Send + 'static) -> Arc<Self> {
-        Arc::new(Self { store, calls: AtomicUsize::new(0), at, act: Mutex::new(Some(Box::new(act))) })
+        Self::when(store, When::Call(at), act)
+    }
+
+    /// `act` happens while that folder is listed: entries of the places `before` were looked at by then.
+    pub fn within_list(
+        store: Arc<dyn Storage>,
+        dir: &str,
+        before: Range<usize>,
+        act: impl FnOnce() + Send + 'static,
+    ) -> Arc<Self> {
+        Self::when(store, When::Listing { dir: dir.to_owned(), before }, act)
+    }
+
+    fn when(store: Arc<dyn Storage>, when: When, act: impl FnOnce() + Send + 'static) -> Arc<Self> {
+        Arc::new(Self { store, calls: AtomicUsize::new(0), when, act: Mutex::new(Some(Box::new(act))) })
     }
 
     pub fn happened(&self) -> bool {
@@ -29,17 +52,28 @@ impl Meanwhile {
     }
 
     fn call(&self) -> &dyn Storage {
-        if self.calls.fetch_add(1, Ordering::SeqCst) + 1 == self.at {
-            let act = self.act.lock().unwrap().take();
-            act.unwrap()();
+        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        if matches!(self.when, When::Call(at) if at == number) {
+            self.act.lock().unwrap().take().unwrap()();
         }
         self.store.as_ref()
+    }
+
+    /// What of a folder is seen that is listed entry by entry, what was there at first and is not there any more being left
+    /// out.
+    fn torn(&self, dir: &str, before: &Range<usize>, act: Act) -> Result<Vec<Entry>> {
+        let entries = self.store.list(dir)?;
+        act();
+        let left: BTreeSet<String> = self.store.list(dir)?.iter().map(|entry| entry.name().to_owned()).collect();
+        let seen = entries.into_iter().enumerate();
+        let seen = seen.filter(|(at, entry)| before.contains(at) || left.contains(entry.name()));
+        Ok(seen.map(|(_, entry)| entry).collect())
     }
 }
 
 impl fmt::Debug for Meanwhile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meanwhile").field("at", &self.at).finish_non_exhaustive()
+        f.debug_struct("Meanwhile").finish_non_exhaustive()
     }
 }
 
@@ -61,6 +95,12 @@ impl Storage for Meanwhile {
     }
 
     fn list(&self, dir: &str) -> Result<Vec<Entry>> {
+        if let When::Listing { dir: of, before } = &self.when
+            && of == dir
+            && let Some(act) = self.act.lock().unwrap().take()
+        {
+            return self.torn(dir, before, act);
+        }
         self.call().list(dir)
     }
 

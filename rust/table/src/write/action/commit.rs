@@ -147,9 +147,19 @@ impl Action {
         if stands && self.heart.stands()? && !service::is_rolled_back(self.storage(), found, &self.time)? {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::CommitConflict, "this write was taken for dead and rolled back")
+        Err(self.taken_for_dead())
+    }
+
+    /// The instant of a write that was rolled back must not come back: others may have been archived behind it by then.
+    pub(super) fn check_begun(&self) -> Result<()> {
+        let stands = timeline::requested_exists(self.storage(), &self.config, &self.time, self.kind)?;
+        if stands && self.heart.stands()? { Ok(()) } else { Err(self.taken_for_dead()) }
+    }
+
+    fn taken_for_dead(&self) -> Error {
+        Error::new(ErrorKind::CommitConflict, "this write was taken for dead and rolled back")
             .at_instant(&self.time)
-            .with_hint("the process was paused for longer than its heartbeat allows; write again"))
+            .with_hint("the process was paused for longer than its heartbeat allows; write again")
     }
 
     /// The columns of the newest request that brought rows are the table's. One that came after this write and is there

@@ -395,6 +395,7 @@ impl Action {
         }
         let placement = place::place(self, profile)?;
         let workload = place::workload(self, &placement.tasks).encode()?;
+        self.check_begun()?;
         timeline::to_inflight(self.storage(), &self.config, &self.time, self.kind, &workload)?;
         self.stake = place::stake(&placement.tasks);
         if self.request.operation.replaces() {
