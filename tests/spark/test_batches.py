@@ -48,6 +48,7 @@ WIDER = [
     (pa.dictionary(pa.int32(), pa.string()), st.StringType(), "x"),
     (pa.list_(pa.field("item", pa.string())), st.ArrayType(st.StringType(), True), ["x", None]),
     (pa.large_list(pa.field("item", pa.int64())), st.ArrayType(st.LongType(), True), [1]),
+    (pa.list_(pa.field("item", pa.float32(), False), 2), st.ArrayType(st.FloatType(), False), [0.5, -2.0]),
 ]
 
 

@@ -11,6 +11,7 @@
 | timestamp without                       | TimestampNTZType     | timestamp[us]        |
 | time32, time64                          | as Spark reads Avro's: IntegerType, LongType (the bare number)            |
 | list, map, struct, dictionary           | ArrayType, MapType, StructType, the values' type                          |
+| list of fixed size (VECTOR)             | ArrayType            | list                 |
 
 Spark 4.2 and later refuse a batch whose schema differs from the declared one in a child's name or a nullability.
 """
@@ -95,7 +96,7 @@ def _to_spark(kind: pa.DataType, name: str) -> st.DataType:
         return st.LongType()
     if is_a.is_dictionary(kind):
         return _to_spark(kind.value_type, name)
-    if is_a.is_list(kind) or is_a.is_large_list(kind):
+    if is_a.is_list(kind) or is_a.is_large_list(kind) or is_a.is_fixed_size_list(kind):
         return st.ArrayType(_to_spark(kind.value_type, name), kind.value_field.nullable)
     if is_a.is_map(kind):
         return st.MapType(_to_spark(kind.key_type, name), _to_spark(kind.item_type, name), kind.item_field.nullable)

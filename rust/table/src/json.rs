@@ -99,6 +99,7 @@ pub(crate) fn value(array: &dyn Array, row: usize) -> Result<Value> {
         DataType::FixedSizeBinary(_) => base64(array.as_fixed_size_binary().value(row)),
         DataType::List(_) => items(&array.as_list::<i32>().value(row))?,
         DataType::LargeList(_) => items(&array.as_list::<i64>().value(row))?,
+        DataType::FixedSizeList(..) => items(&array.as_fixed_size_list().value(row))?,
         DataType::Struct(_) => object(array.as_struct(), row)?,
         DataType::Map(..) => map(&array.as_map().value(row))?,
         DataType::Timestamp(unit, Some(_)) => {

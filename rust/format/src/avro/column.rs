@@ -163,6 +163,7 @@ impl Values {
             Node::String | Node::Bytes => Self::Bytes(Variable::new()),
             Node::Enum(symbols) => Self::Enum(symbols.clone(), Variable::new()),
             Node::Fixed(size) => Self::Fixed(*size, Vec::new()),
+            Node::Vector(vector) => Self::Fixed(vector.size(), Vec::new()),
             Node::Decimal { size: Some(size), .. } => Self::FixedDecimal(*size, Vec::new()),
             Node::Decimal { size: None, .. } => Self::Decimal(Vec::new()),
             Node::Array(_) | Node::Map(_) | Node::Record(_) | Node::Union(_) => {

@@ -16,6 +16,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::column::{Values, entry_fields};
 use super::vectors::{Variable, finish_offsets};
+use crate::schema::vectors_of_bytes;
 use crate::{Error, Result};
 
 impl Values {
@@ -37,7 +38,11 @@ impl Values {
             Self::Fixed(size, values) => {
                 let size = i32::try_from(*size).map_err(|_| Error::unsupported("a fixed beyond 2 GiB"))?;
                 let data = Buffer::from_vec(std::mem::take(values));
-                Arc::new(FixedSizeBinaryArray::try_new_with_len(size, data, nulls, length)?)
+                let values = FixedSizeBinaryArray::try_new_with_len(size, data, nulls, length)?;
+                match data_type {
+                    DataType::FixedSizeList(..) => vectors_of_bytes(&values, data_type)?,
+                    _ => Arc::new(values),
+                }
             }
             Self::FixedDecimal(_, values) | Self::Decimal(values) => {
                 decimals(std::mem::take(values), data_type, nulls)?

@@ -48,6 +48,7 @@ pub(super) fn fewest_bytes(node: &Node) -> usize {
         Node::Float => 4,
         Node::Double => 8,
         Node::Fixed(size) | Node::Decimal { size: Some(size), .. } => *size,
+        Node::Vector(vector) => vector.size(),
         Node::Record(record) => record.fields.iter().map(|f| fewest_bytes(&f.node)).fold(0, usize::saturating_add),
         Node::Union(branches) => branches.iter().map(fewest_bytes).min().unwrap_or(0).saturating_add(1),
         Node::Boolean

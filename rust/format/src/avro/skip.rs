@@ -38,6 +38,7 @@ impl Skip {
             Node::Float => Self::Fixed(4),
             Node::Double => Self::Fixed(8),
             Node::Fixed(size) | Node::Decimal { size: Some(size), .. } => Self::Fixed(*size),
+            Node::Vector(vector) => Self::Fixed(vector.size()),
             Node::Int | Node::Long | Node::Date | Node::Time(_) | Node::Timestamp { .. } | Node::Enum(_) => {
                 Self::Number
             }

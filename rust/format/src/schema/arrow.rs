@@ -8,6 +8,7 @@
 //! | date · time-millis, -micros | Date32 · Time32, Time64 |
 //! | timestamp-* · local-timestamp-* | Timestamp with zone UTC · without |
 //! | array · map · record | List(element) · Map(key_value) · Struct |
+//! | vector | FixedSizeList(element) |
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::meta;
 use super::name::{self, record_name};
 use super::node::{self, Node, Record, TimeUnit};
 use super::print;
+use super::vector::Vector;
 use crate::{Error, Result};
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit as ArrowUnit};
 
@@ -61,6 +63,10 @@ pub(crate) fn arrow_type(node: &Node) -> Result<DataType> {
         Node::Bytes => DataType::Binary,
         Node::Fixed(size) => DataType::FixedSizeBinary(
             i32::try_from(*size).map_err(|_| Error::unsupported(format!("a fixed of {size} bytes")))?,
+        ),
+        Node::Vector(Vector { dimension, element }) => DataType::FixedSizeList(
+            Arc::new(Field::new(LIST_ITEM, element.arrow(), false)),
+            i32::try_from(*dimension).map_err(|_| Error::unsupported(format!("a vector of {dimension} numbers")))?,
         ),
         Node::Date => DataType::Date32,
         Node::Time(TimeUnit::Millis) => DataType::Time32(ArrowUnit::Millisecond),
@@ -224,6 +230,10 @@ fn of_type(data_type: &DataType, full: &str) -> Result<Node> {
             Node::Fixed(usize::try_from(*size).map_err(|_| Error::schema(format!("{data_type} of negative size")))?)
         }
         DataType::List(item) => Node::Array(Box::new(of_field(item, full)?)),
+        DataType::FixedSizeList(item, length) => {
+            let vector = Vector::of_list(item, *length);
+            Node::Vector(vector.ok_or_else(|| Error::unsupported(format!("the column type {data_type}")))?)
+        }
         DataType::Map(entries, _) => {
             let value = match entries.data_type() {
                 DataType::Struct(fields) => fields.get(1),
@@ -283,6 +293,19 @@ mod tests {
     fn text_reads_back_as_the_same_schema() {
         let text = avro_text(&nested(), "t").unwrap();
         assert_eq!(Record::parse(&text).unwrap().to_arrow().unwrap(), nested());
+    }
+
+    #[test]
+    fn vectors_are_lists_of_a_fixed_size_and_back() {
+        let numbers = Arc::new(Field::new(LIST_ITEM, DataType::Float32, false));
+        let schema = Schema::new(vec![Field::new("e", DataType::FixedSizeList(numbers, 3), true)]);
+        let text = avro_text(&schema, "t").unwrap();
+        let stated = concat!(
+            r#""size":12,"logicalType":"vector","dimension":3,"elementType":"FLOAT","#,
+            r#""storageBacking":"FIXED_BYTES"}"#
+        );
+        assert!(text.contains(stated), "{text}");
+        assert_eq!(Record::parse(&text).unwrap().to_arrow().unwrap(), schema);
     }
 
     #[test]

@@ -11,8 +11,10 @@ pub mod on_read;
 mod parse;
 mod print;
 pub mod text;
+mod vector;
 
 pub(crate) use arrow::arrow_type;
 pub use arrow::{UTC, avro_text, decimal_bytes, table_schema};
 pub use name::record_name;
 pub use node::{Field, Node, Record, TimeUnit};
+pub(crate) use vector::of_bytes as vectors_of_bytes;

@@ -3,6 +3,7 @@
 //! Names are resolved on the way in, so a node stands for itself. Attributes that no reader needs (docs, aliases, the
 //! string classes of Java) are passed over; the text of a schema is kept by whoever has to write it again.
 
+use super::vector::Vector;
 use crate::{Error, Result};
 
 /// A record: the top of every table schema, and every nested struct.
@@ -56,6 +57,8 @@ pub enum Node {
         scale: i8,
         size: Option<usize>,
     },
+    /// A fixed of the bytes of numbers.
+    Vector(Vector),
 }
 
 impl Record {
@@ -86,6 +89,7 @@ impl Node {
             Self::Time(_) => "time",
             Self::Timestamp { .. } => "timestamp",
             Self::Decimal { .. } => "decimal",
+            Self::Vector(_) => "vector",
         }
     }
 

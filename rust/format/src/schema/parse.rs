@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::json::{Piece, Shape, items, number, object, piece, shape, text};
 use super::name;
 use super::node::{Field, Node, Record, TimeUnit};
+use super::vector::{self, Element, Vector};
 use crate::{Error, Result};
 
 /// Types inside types: what follows a schema to its leaves calls itself that often.
@@ -96,6 +97,12 @@ struct TypeText<'a> {
     precision: Option<Piece<'a>>,
     #[serde(borrow)]
     scale: Option<Piece<'a>>,
+    #[serde(borrow)]
+    dimension: Option<Piece<'a>>,
+    #[serde(borrow, rename = "elementType")]
+    element: Option<Piece<'a>>,
+    #[serde(borrow, rename = "storageBacking")]
+    backing: Option<Piece<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -296,7 +303,9 @@ fn primitive(name: &str) -> Option<Node> {
 /// The kind by which Java knows a branch of a union: logical types are what they are made of. Named types have none.
 fn nameless_kind(node: &Node) -> Option<&'static str> {
     Some(match node {
-        Node::Record(_) | Node::Enum(_) | Node::Fixed(_) | Node::Decimal { size: Some(_), .. } => return None,
+        Node::Record(_) | Node::Enum(_) | Node::Fixed(_) | Node::Vector(_) | Node::Decimal { size: Some(_), .. } => {
+            return None;
+        }
         Node::Date | Node::Time(TimeUnit::Millis) => "int",
         Node::Time(_) | Node::Timestamp { .. } => "long",
         Node::Decimal { size: None, .. } => "bytes",
@@ -347,8 +356,7 @@ fn logical(json: &TypeText<'_>, base: Node) -> Result<Node> {
         ("local-timestamp-nanos", Node::Long) => timestamp(TimeUnit::Nanos, false),
         ("decimal", Node::Bytes) => decimal(json, Node::Bytes, None)?,
         ("decimal", Node::Fixed(size)) => decimal(json, Node::Fixed(size), Some(size))?,
-        // Apache Hudi 1.2 shows them as lists of numbers.
-        ("vector", Node::Fixed(_)) => return Err(Error::unsupported("a column of type VECTOR")),
+        ("vector", Node::Fixed(size)) => vector(json, size)?,
         (_, base) => base,
     })
 }
@@ -370,6 +378,21 @@ fn decimal(json: &TypeText<'_>, base: Node, size: Option<usize>) -> Result<Node>
             size.map(|size| format!(" in {size} bytes")).unwrap_or_default()
         ))),
     }
+}
+
+/// Bytes that are to be numbers, and nobody knows which, are nothing to guess at.
+fn vector(json: &TypeText<'_>, size: usize) -> Result<Node> {
+    let dimension = json.dimension.and_then(number).and_then(|dimension| usize::try_from(dimension).ok());
+    let element = json.element.and_then(text);
+    let vector = Element::parse(element.as_deref().unwrap_or("FLOAT"))
+        .zip(dimension.filter(|dimension| *dimension > 0))
+        .map(|(element, dimension)| Vector { dimension, element })
+        .filter(|vector| vector.size() == size)
+        .filter(|_| json.backing.is_none_or(|backing| text(backing).as_deref() == Some(vector::BACKING)));
+    vector.map(Node::Vector).ok_or_else(|| {
+        let (dimension, element) = (dimension.unwrap_or(0), element.unwrap_or_default());
+        Error::unsupported(format!("a column of type VECTOR of {dimension} {element} in {size} bytes"))
+    })
 }
 
 /// Decimal digits that every two's complement number of so many bytes has room for.

@@ -103,9 +103,10 @@ fn what_is_no_schema(#[case] text: &str, #[case] message: &str) {
 #[case(r#"{"type":"fixed","name":"x","size":20,"logicalType":"decimal","precision":30}"#, "30 digits in 20 bytes")]
 #[case(r#"{"type":"fixed","name":"x","size":70000}"#, "an Avro fixed")]
 #[case(
-    r#"["null",{"type":"fixed","name":"x","size":12,"logicalType":"vector","dimension":3,"elementType":"FLOAT"}]"#,
-    "VECTOR"
+    r#"{"type":"fixed","name":"x","size":12,"logicalType":"vector","dimension":3,"elementType":"HALF"}"#,
+    "VECTOR of 3 HALF"
 )]
+#[case(r#"{"type":"fixed","name":"x","size":8,"logicalType":"vector","dimension":3}"#, "VECTOR of 3  in 8 bytes")]
 fn what_cannot_be_read_is_named(#[case] field: &str, #[case] message: &str) {
     let e = Record::parse(&row(field)).unwrap_err();
     assert!(e.to_string().contains(message), "{e}");

@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 use super::json::push_text;
 use super::meta;
 use super::node::{Field, Node, Record, TimeUnit};
+use super::vector::BACKING;
 use crate::{Error, Result};
 
 /// What a node does not hold, of columns by their full names.
@@ -105,6 +106,11 @@ impl Printer<'_> {
             }
             Node::Record(record) => self.record(record)?,
             Node::Fixed(size) => self.fixed(*size, full, ""),
+            Node::Vector(vector) => {
+                let (dimension, element) = (vector.dimension, vector.element.name());
+                let kind = format!(r#""dimension":{dimension},"elementType":"{element}","storageBacking":"{BACKING}""#);
+                self.fixed(vector.size(), full, &format!(r#","logicalType":"vector",{kind}"#));
+            }
             Node::Decimal { precision, scale, size } => {
                 let logical = format!(r#","logicalType":"decimal","precision":{precision},"scale":{scale}"#);
                 match size {

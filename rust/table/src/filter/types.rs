@@ -44,6 +44,7 @@ pub(super) fn name(kind: &DataType) -> String {
         DataType::Timestamp(_, None) => "timestamp without time zone".to_owned(),
         DataType::Struct(_) => "struct".to_owned(),
         DataType::List(_) => "array".to_owned(),
+        DataType::FixedSizeList(..) => "vector".to_owned(),
         DataType::Map(..) => "map".to_owned(),
         other => other.to_string().to_lowercase(),
     }

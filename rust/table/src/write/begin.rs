@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Field, Schema};
 use hudini_format::action::RequestedReplaceMetadata;
 use hudini_format::instant::Action;
 use hudini_format::schema;
@@ -106,11 +106,26 @@ pub(super) fn check_input(
     }
 }
 
-/// A commit that does not carry the ids along would make readers look for the columns by name again.
-pub(crate) fn refuse_column_ids(snapshot: &Snapshot) -> Result<()> {
-    match snapshot.evolution {
-        Some(_) => Err(Error::unsupported("writing to a table whose columns have ids (schema-on-read)")),
+/// A commit that does not carry the ids along would make readers look for the columns by name again. And vectors are
+/// written by nobody here: their files say in the footer which columns they are.
+pub(crate) fn refuse_columns(snapshot: &Snapshot) -> Result<()> {
+    if snapshot.evolution.is_some() {
+        return Err(Error::unsupported("writing to a table whose columns have ids (schema-on-read)"));
+    }
+    let columns = snapshot.schema.as_deref().map(arrow_schema).transpose()?;
+    match columns.iter().flat_map(|columns| columns.fields()).find(|column| holds_vectors(column)) {
+        Some(column) => Err(Error::unsupported("writing to a table with a column of type VECTOR")
+            .with_hint(format!("'{}' holds vectors; Apache Hudi 1.2 writes them", column.name()))),
         None => Ok(()),
+    }
+}
+
+fn holds_vectors(column: &Field) -> bool {
+    match column.data_type() {
+        DataType::FixedSizeList(..) => true,
+        DataType::List(within) | DataType::Map(within, _) => holds_vectors(within),
+        DataType::Struct(fields) => fields.iter().any(|field| holds_vectors(field)),
+        _ => false,
     }
 }
 

@@ -160,6 +160,7 @@ impl<'a, 'de> Datum<'a, 'de> {
             Node::Fixed(size) | Node::Decimal { size: Some(size), .. } => {
                 visitor.visit_string(self.latin(Some(*size))?)
             }
+            Node::Vector(vector) => visitor.visit_string(self.latin(Some(vector.size()))?),
             Node::Enum(symbols) => visitor.visit_str(self.symbol(symbols)?),
             Node::Array(item) => visitor.visit_seq(Items::open(self.name, item, self.decoder, tree)?),
             Node::Map(value) => visitor.visit_map(Items::open(self.name, value, self.decoder, tree)?),

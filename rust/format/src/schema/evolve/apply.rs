@@ -17,6 +17,7 @@ use super::leaf::Leaf;
 use super::promotion::{Promotion, Slot, entries};
 use crate::instant::{civil_from_days, days_from_civil};
 use crate::key::{push_date, push_decimal, push_double, push_float};
+use crate::schema::vector;
 use crate::{Error, Result};
 
 impl Promotion {
@@ -90,6 +91,7 @@ impl Leaf {
             Self::Coarser(divisor) => timestamps(column, to, |value: i64| Ok(value.div_euclid(divisor))),
             Self::Rescale(more) => rescale(column, to, more),
             Self::ToDecimal => to_decimal(column, to),
+            Self::Vector => vector::of_bytes(column.as_fixed_size_binary_opt().ok_or_else(|| stranger(column))?, to),
             Self::TextToDate => {
                 let texts = column.as_string_opt::<i32>().ok_or_else(|| stranger(column))?;
                 let days = texts.iter().map(|text| text.map(|t| date(t).ok_or_else(|| no_such(t, to))).transpose());

@@ -2,6 +2,8 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
+use crate::schema::vector;
+
 /// What has to be done to the values of a column without children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaf {
@@ -31,14 +33,16 @@ pub enum Leaf {
     ToDecimal,
     /// `yyyy-m-d` as a date.
     TextToDate,
+    /// The numbers whose bytes a fixed holds.
+    Vector,
 }
 
 impl Leaf {
     /// The rule for a pair of different types; `None` where a column cannot change that way.
     pub(super) fn between(from: &DataType, to: &DataType) -> Option<Self> {
         use DataType::{
-            Binary, Date32, Decimal128, FixedSizeBinary, Float32, Float64, Int32, Int64, Null, Time32, Time64,
-            Timestamp, Utf8,
+            Binary, Date32, Decimal128, FixedSizeBinary, FixedSizeList, Float32, Float64, Int32, Int64, Null, Time32,
+            Time64, Timestamp, Utf8,
         };
         Some(match (from, to) {
             (Null, _) => Self::Nulls,
@@ -61,6 +65,9 @@ impl Leaf {
             }
             (Int32 | Int64 | Float32 | Float64 | Utf8, Decimal128(_, scale)) if *scale >= 0 => Self::ToDecimal,
             (Utf8, Date32) => Self::TextToDate,
+            (FixedSizeBinary(bytes), FixedSizeList(item, length)) => {
+                vector::fits(*bytes, item, *length).then_some(Self::Vector)?
+            }
             _ => return None,
         })
     }
@@ -87,7 +94,7 @@ impl Leaf {
                 _ => *from == DataType::Int64 && matches!(to, DataType::Timestamp(..)),
             },
             Self::Coarser(_) => same_zone(from, to),
-            Self::DateText | Self::Finer(_) | Self::ToDecimal | Self::TextToDate => false,
+            Self::DateText | Self::Finer(_) | Self::ToDecimal | Self::TextToDate | Self::Vector => false,
         }
     }
 }

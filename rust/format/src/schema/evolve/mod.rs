@@ -10,7 +10,7 @@
 //! | decimal | string; decimal with as many whole digits and no fewer behind the point |
 //! | string | bytes, date, decimal |
 //! | bytes | string |
-//! | fixed | bytes |
+//! | fixed | bytes; vector of as many bytes |
 //! | date | string |
 //! | timestamp | timestamp of another unit |
 //! | date, time, timestamp | the int or long that it is, and back |

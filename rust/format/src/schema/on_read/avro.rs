@@ -127,7 +127,7 @@ fn kind(node: &Node, next: &mut i32) -> Result<(Kind, bool)> {
             Kind::Map { key_id, key: Box::new(Kind::String), value_id: key_id + 1, value: Box::new(value), optional }
         }
         Node::Record(record) => Kind::Record(columns(record, next)?),
-        Node::Null | Node::Union(_) | Node::Time(_) | Node::Timestamp { .. } => {
+        Node::Null | Node::Union(_) | Node::Time(_) | Node::Timestamp { .. } | Node::Vector(_) => {
             return Err(Error::unsupported(format!("a column of the Avro type {} under schema-on-read", inner.kind())));
         }
     };

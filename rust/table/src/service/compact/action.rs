@@ -70,7 +70,7 @@ pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<
         }
     }
     let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
-    write::refuse_column_ids(&snapshot)?;
+    write::refuse_columns(&snapshot)?;
     let filter = match when {
         When::Now(Some(filter)) => Some(PartitionFilter::new(&config, &snapshot, filter)?),
         _ => None,
@@ -117,7 +117,7 @@ impl Compaction {
         let time = pending.requested.clone();
         let plan = plan::read(storage, &found, pending)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
-        write::refuse_column_ids(&snapshot)?;
+        write::refuse_columns(&snapshot)?;
         let slices = plan::slices(storage, &config, &plan, &snapshot, &time).map_err(|e| e.at_instant(&time))?;
         let schema = write::schema_text(&config, &snapshot)?;
         let work = Work { table, config: &config, options, snapshot: &snapshot, time: &time, schema: &schema };

@@ -264,7 +264,7 @@ pub(crate) fn check_schema(
     columns: &Schema,
 ) -> Result<()> {
     let now = Snapshot::pin(storage, config, found, Until::Now)?;
-    begin::refuse_column_ids(&now)?;
+    begin::refuse_columns(&now)?;
     let now = now.schema;
     if now == pinned.schema || now.as_deref().map(arrow_schema).transpose()?.as_ref() == Some(columns) {
         return Ok(());

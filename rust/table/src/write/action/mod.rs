@@ -56,7 +56,7 @@ impl Ground {
         let found = Timeline::load(storage, config)?;
         service::refuse_under_restore(&found)?;
         let snapshot = Snapshot::pin(storage, config, &found, Until::Now)?;
-        begin::refuse_column_ids(&snapshot)?;
+        begin::refuse_columns(&snapshot)?;
         let stated = begin::write_schema(&snapshot)?;
         let evolves = request.schema_mode == SchemaMode::Evolve && request.operation.brings_rows();
         let widened = if evolves { rows::widened(input, &stated)? } else { None };
