@@ -83,7 +83,7 @@ impl Action {
     fn choice<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Bound<'py, PyBytes>)> {
         let (columns, bytes) = released(py, || {
             let choice = self.with(|action| action.choice())?;
-            Ok((choice.columns().to_vec(), choice.to_bytes()?))
+            Ok((choice.columns().into_iter().map(str::to_owned).collect(), choice.to_bytes()?))
         })?;
         Ok((columns, PyBytes::new(py, &bytes)))
     }

@@ -139,7 +139,7 @@ impl Elsewhere<'_> {
         let asked = rivals.into_iter().map(|row| {
             let text = |text: &String| -> ArrayRef { Arc::new(StringArray::from_iter_values([text])) };
             let named = [(KEY_COLUMN, text(&row.key)), (PARTITION_COLUMN, text(&row.partition))];
-            let more = choice.columns().iter().map(|name| (name.as_str(), Arc::clone(&row.row[name.as_str()])));
+            let more = choice.columns().into_iter().map(|name| (name, Arc::clone(&row.row[name])));
             Ok(RecordBatch::try_from_iter(named.into_iter().chain(more))?)
         });
         let mut chosen = BTreeMap::new();

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
+use arrow_select::nullif::nullif;
 
 use crate::{Error, Result};
 
@@ -51,6 +52,20 @@ pub(super) fn find<'a>(batch: &'a RecordBatch, names: impl Iterator<Item = &'a s
             column(batch, name).ok_or_else(|| Error::schema(format!("the key column '{name}' is missing")))
         })
         .collect()
+}
+
+/// The column of the table that a field is or lies in.
+pub fn outermost(field: &str) -> &str {
+    field.split_once('.').map_or(field, |(outer, _)| outer)
+}
+
+/// The values of a field, null too where a struct around them is; `None` if the batch has no such field.
+pub fn field_values(batch: &RecordBatch, field: &str) -> Result<Option<ArrayRef>> {
+    let Some(Column { values, parents, .. }) = column(batch, field) else { return Ok(None) };
+    Ok(Some(match parents {
+        None => values.slice(0, values.len()),
+        Some(there) => nullif(values, &BooleanArray::new(!there.inner(), None))?,
+    }))
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &'a str) -> Option<Column<'a>> {

@@ -36,6 +36,7 @@ use text::{push_value, time_value};
 pub(crate) use float::{push_double, push_float};
 pub(crate) use text::{push_date, push_decimal};
 
+pub use columns::{field_values, outermost};
 pub use config::{Generator, KeyConfig, PartitionField};
 pub use parts::{EMPTY_KEY_PART, NULL_KEY_PART, key_parts, key_values};
 pub use path::{DEFAULT_PARTITION, PathStyle, push_escaped, unescape};

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeBinaryBuilder, ListBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array,
     Int64Array, StructArray, Time32MillisecondArray, Time64MicrosecondArray, TimestampMicrosecondArray,
@@ -236,6 +237,10 @@ fn dots_lead_into_structs() {
     assert_eq!(simple.record_keys(&rows.slice(0, 1)).unwrap().value(0), "x");
     assert!(simple.record_keys(&rows.slice(2, 1)).is_err());
     assert!(simple.record_keys(&batch(vec![("b", strings(&[Some("x")]))])).is_err());
+    let values = field_values(&rows, "a.b").unwrap().unwrap();
+    assert_eq!(values.as_string::<i32>().iter().collect::<Vec<_>>(), [Some("x"), None, None]);
+    assert!(field_values(&rows, "a.c").unwrap().is_none());
+    assert!(field_values(&rows, "a.b.c").unwrap().is_none());
 }
 
 #[test]

@@ -46,9 +46,6 @@ pub(super) fn of(config: &TableConfig) -> Result<MergeRule> {
         }
         Winner::Payload(payload) => payload.rule(&config.ordering),
     };
-    if let Some(field) = rule.ordering.iter().find(|field| field.contains('.')) {
-        return Err(Error::unsupported(format!("merging by '{field}', an ordering field within another one")));
-    }
     if let Some(mode) = config.get(keys::PARTIAL_UPDATE) {
         rule.placeholder = Some(placeholder(config, mode)?);
     }
@@ -226,15 +223,6 @@ mod tests {
 
     fn by_commit_time(placeholder: Option<Placeholder>) -> MergeRule {
         MergeRule { placeholder, ..MergeRule::new(MergeMode::CommitTime, &[]) }
-    }
-
-    #[test]
-    fn ordering_fields_within_others_are_refused_where_they_decide() {
-        let ordered = |mode| config(9, &[(keys::MERGE_MODE, mode), ("hoodie.table.ordering.fields", "at.ts")]);
-        let error = of(&ordered("EVENT_TIME_ORDERING")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-        assert!(error.message().contains("'at.ts'"), "{error}");
-        assert!(of(&ordered("COMMIT_TIME_ORDERING")).is_ok());
     }
 
     #[rstest]

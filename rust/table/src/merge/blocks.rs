@@ -146,7 +146,7 @@ impl<T: Taker> Visitor for RowReader<'_, T> {
                 return Err(Error::unsupported("partial updates (IS_PARTIAL) in a table with renamed columns"));
             }
             at_hand.columns = nullable(self.schema);
-            at_hand.present = Some(columns_present(writer, self.schema, &self.rule.ordering)?);
+            at_hand.present = Some(columns_present(writer, self.schema, self.rule)?);
         }
         match block.kind {
             BlockKind::AvroData => Ok(Choice::Rows(RowDecoder::new(writer, Arc::clone(&at_hand.columns))?)),
@@ -205,9 +205,9 @@ fn nullable(schema: &Schema) -> SchemaRef {
 }
 
 /// Which columns the rows of a partial update have.
-fn columns_present(writer: &Record, schema: &Schema, ordering: &[String]) -> Result<Vec<bool>> {
-    if let Some(field) = ordering.iter().find(|field| writer.field(field).is_none()) {
-        return Err(Error::unsupported(format!("partial updates (IS_PARTIAL) without the ordering column '{field}'")));
+fn columns_present(writer: &Record, schema: &Schema, rule: &MergeRule) -> Result<Vec<bool>> {
+    if let Some(column) = rule.ordering_columns().find(|column| writer.field(column).is_none()) {
+        return Err(Error::unsupported(format!("partial updates (IS_PARTIAL) without the ordering column '{column}'")));
     }
     Ok(schema.fields().iter().map(|field| writer.field(field.name()).is_some()).collect())
 }

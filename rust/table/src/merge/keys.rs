@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use hudini_format::key::{Generator, KeyConfig, PathStyle};
+use hudini_format::key::{Generator, KeyConfig, PathStyle, outermost};
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ impl VirtualKeys {
 
     /// Whether a column of the table is asked for keys.
     pub(super) fn are_made_of(&self, column: &str) -> bool {
-        let of_column = |field: &String| field == column || field.split('.').next() == Some(column);
+        let of_column = |field: &String| outermost(field) == column;
         self.fields.iter().any(of_column)
     }
 

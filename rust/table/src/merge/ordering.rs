@@ -10,6 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
+use hudini_format::key::field_values;
 use hudini_format::log::{DECIMAL_SCALE, OrderingValue};
 
 use crate::{Error, Result};
@@ -166,15 +167,14 @@ fn compare_decimals(a: i128, a_scale: u32, b: i128, b_scale: u32) -> Option<Orde
     }
 }
 
-/// The ordering columns of one batch.
+/// The ordering values of one batch, a column for each field; fields may lie within structs.
 #[derive(Debug)]
 pub(crate) struct OrderingColumns(Vec<ArrayRef>);
 
 impl OrderingColumns {
     pub(crate) fn of(batch: &RecordBatch, fields: &[String]) -> Result<Self> {
         let column = |name: &String| {
-            let column = batch.column_by_name(name);
-            column.cloned().ok_or_else(|| Error::schema(format!("the ordering column '{name}' is missing")))
+            field_values(batch, name)?.ok_or_else(|| Error::schema(format!("the ordering column '{name}' is missing")))
         };
         let columns: Vec<_> = fields.iter().map(column).collect::<Result<_>>()?;
         if let Some((field, column)) = fields.iter().zip(&columns).find(|(_, c)| !is_comparable(c.data_type())) {

@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use hudini_format::key::outermost;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 pub struct MergeRule {
     /// By ordering value; otherwise the later of two versions wins.
     pub by_event_time: bool,
-    /// Ordering fields, used in event-time mode.
+    /// Ordering fields, used in event-time mode. A dot leads into a struct.
     pub ordering: Vec<String>,
     /// Values of the winner that the loser's stand in for.
     pub placeholder: Option<Placeholder>,
@@ -80,9 +81,19 @@ impl MergeRule {
     pub(super) fn needs(&self, column: &str, by_position: bool) -> bool {
         self.merger.is_some()
             || column == meta::IS_DELETED
-            || self.ordering.iter().any(|field| field == column)
+            || self.is_ordered_by(column)
             || self.delete_marker.as_ref().is_some_and(|marker| marker.field == column)
             || (!by_position && self.makes_keys(column))
+    }
+
+    /// Whether a column has ordering values, or structs that have them.
+    pub(crate) fn is_ordered_by(&self, column: &str) -> bool {
+        self.ordering_columns().any(|ordering| ordering == column)
+    }
+
+    /// The columns that have the ordering values, or structs that have them.
+    pub(crate) fn ordering_columns(&self) -> impl Iterator<Item = &str> {
+        self.ordering.iter().map(|field| outermost(field))
     }
 
     /// Whether keys are found with a column.

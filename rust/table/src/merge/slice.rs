@@ -177,7 +177,7 @@ impl SliceMerge {
         let by_position = self.deltas.is_by_position();
         let rule = self.deltas.rule();
         let moves_rows = !self.deltas.composes() && self.deltas.merger().is_none();
-        let is_seen = |name: &str| !moves_rows || rule.makes_keys(name) || rule.ordering.iter().any(|by| by == name);
+        let is_seen = |name: &str| !moves_rows || rule.makes_keys(name) || rule.is_ordered_by(name);
         let base = unpacked(base, is_seen)?;
         let base = if by_position { base } else { self.deltas.rule().with_keys(base)? };
         let met = if by_position { self.meet_by_position(first) } else { self.meet_by_key(&base)? };

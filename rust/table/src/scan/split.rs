@@ -119,8 +119,7 @@ impl Reading {
 
     /// All columns as files are asked for them.
     fn asked(&self, stored: &Schema) -> Schema {
-        let ordering = &self.rule.ordering;
-        let is_compared = |name: &str| ordering.iter().any(|field| field == name) || self.rule.makes_keys(name);
+        let is_compared = |name: &str| self.rule.is_ordered_by(name) || self.rule.makes_keys(name);
         self.shape.asked(stored, is_compared)
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arrow_schema::{DataType, Field, Schema};
 use hudini_format::action::RequestedReplaceMetadata;
 use hudini_format::instant::Action;
+use hudini_format::key::outermost;
 use hudini_format::schema;
 
 use super::locate::Locator;
@@ -100,7 +101,8 @@ pub(super) fn check_input(
         Operation::Delete => rows::check_columns(input, columns, Lack::AllBut(&naming)),
         _ if request.schema_mode == SchemaMode::Strict => rows::check_columns(input, columns, Lack::Nothing),
         _ => {
-            let needed: Vec<&str> = naming.into_iter().chain(config.ordering.iter().map(String::as_str)).collect();
+            let needed: Vec<&str> =
+                naming.into_iter().chain(config.ordering.iter().map(|field| outermost(field))).collect();
             rows::check_columns(input, columns, Lack::NullableBut(&needed))
         }
     }

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
-use hudini_format::key::KeyConfig;
+use hudini_format::key::{KeyConfig, field_values};
 use hudini_format::schema::fit::repeated;
 use hudini_format::schema::{self, fit, meta};
 use hudini_format::short::{self, are_same};
@@ -119,8 +119,9 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
 /// Apache Hudi compares a null with the int 0, and cannot read the file group if the column is anything but int.
 fn check_ordering(rows: &RecordBatch, rule: &MergeRule) -> Result<()> {
     for field in &rule.ordering {
-        let column = rows.column_by_name(field);
-        if let Some(column) = column.filter(|c| c.null_count() > 0 && *c.data_type() != DataType::Int32) {
+        if let Some(column) =
+            field_values(rows, field)?.filter(|c| c.null_count() > 0 && *c.data_type() != DataType::Int32)
+        {
             return Err(Error::schema(format!(
                 "the ordering column '{field}' is null in {} rows",
                 column.null_count()

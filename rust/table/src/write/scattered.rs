@@ -33,8 +33,8 @@ impl BytesForm for Choice {
 
 impl Choice {
     /// The columns that choosing asks for, besides key and partition.
-    pub fn columns(&self) -> &[String] {
-        &self.rule.ordering
+    pub fn columns(&self) -> Vec<&str> {
+        self.rule.ordering_columns().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The schema of keys with their partitions.
@@ -62,7 +62,7 @@ impl Choice {
 
     /// The keys that end in the batch.
     fn chosen(&self, batch: &RecordBatch, contest: &mut Contest) -> Result<Vec<(String, String)>> {
-        let ordering = in_table_types(batch, &arrow_schema(&self.schema)?, Some(&self.named()))?;
+        let ordering = in_table_types(batch, &arrow_schema(&self.schema)?, Some(&self.columns()))?;
         let ordering = OrderingColumns::of(&ordering, &self.rule.ordering)?;
         let mut ended = Vec::new();
         let rows = text(batch, KEY_COLUMN)?.iter().zip(text(batch, PARTITION_COLUMN)?).enumerate();
@@ -75,10 +75,6 @@ impl Choice {
             self.meet(&mut contest.winner, &ordering, row, partition)?;
         }
         Ok(ended)
-    }
-
-    fn named(&self) -> Vec<&str> {
-        self.rule.ordering.iter().map(String::as_str).collect()
     }
 
     /// The later of two rows wins, unless their ordering values say otherwise.
