@@ -173,8 +173,8 @@ impl Action {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::Int64Array;
     use arrow_array::cast::AsArray;
+    use arrow_array::{Array, Int64Array, StructArray};
     use hudini_format::schema::avro_text;
     use rstest::rstest;
 
@@ -227,5 +227,22 @@ mod tests {
         let expected: Vec<_> =
             ["a", "b", "c", "d"].into_iter().zip(expected).map(|(key, of)| (key.to_owned(), of.to_owned())).collect();
         assert_eq!(chosen, expected);
+    }
+
+    #[test]
+    fn a_field_within_a_struct_tells_it_too() {
+        let flat = batch(&ROWS[..3]);
+        let inner = Field::new("ts", DataType::Int64, true);
+        let outer = StructArray::from(vec![(Arc::new(inner), Arc::clone(flat.column(2)))]);
+        let schema = Schema::new(vec![Field::new("at", outer.data_type().clone(), true)]);
+        let columns = [(KEY_COLUMN, Arc::clone(flat.column(0))), (PARTITION_COLUMN, Arc::clone(flat.column(1)))];
+        let rows =
+            RecordBatch::try_from_iter(columns.into_iter().chain([("at", Arc::new(outer) as ArrayRef)])).unwrap();
+        let rule = MergeRule::new(MergeMode::EventTime, &["at.ts".to_owned()]);
+        let choice = Choice { rule, schema: avro_text(&schema, "t").unwrap() };
+        assert_eq!(choice.columns(), ["at"]);
+        let chosen: Vec<_> = choice.run([Ok(rows)]).map(Result::unwrap).collect();
+        let partitions = chosen.iter().flat_map(|rows| rows.column(1).as_string::<i32>().iter().flatten());
+        assert_eq!(partitions.collect::<Vec<_>>(), ["B"]);
     }
 }
