@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::BooleanBufferBuilder;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, FieldRef, TimeUnit as ArrowUnit};
 
 use super::allowance::Allowance;
 use super::cursor;
@@ -59,7 +59,7 @@ impl Column {
         let nested = bounds.within(|bounds| Values::nested(inner, wanted, bounds))?;
         let (values, data_type) = match nested {
             Some(values) => (values, wanted.clone()),
-            None => (Values::leaf(inner, wanted)?, arrow_type(inner)?),
+            None => (Values::leaf(inner, wanted)?, read_type(arrow_type(inner)?, wanted)),
         };
         let promotion = Promotion::between(&data_type, wanted)?;
         let promoted = if promotion == Promotion::Same { 0 } else { slot_width(wanted) };
@@ -123,6 +123,14 @@ impl Column {
         let (nulls, length) = self.valid.finish();
         let column = self.values.finish(&self.data_type, length, nulls)?;
         self.promotion.apply(&column, &self.wanted)
+    }
+}
+
+/// As text a time is its number here, and not what it is in a base file: so Apache Hudi rewrites the records of logs.
+fn read_type(have: DataType, wanted: &DataType) -> DataType {
+    match (&have, wanted) {
+        (DataType::Timestamp(ArrowUnit::Microsecond, _), DataType::Utf8) => DataType::Int64,
+        _ => have,
     }
 }
 

@@ -125,6 +125,19 @@ fn projection_skips_and_fills() {
     assert_eq!(none.num_rows(), 3);
 }
 
+#[test]
+fn times_as_texts_are_numbers() {
+    let times = TimestampMicrosecondArray::from(vec![Some(1_704_153_600_123_456), None]);
+    for times in [times.clone().with_timezone("UTC"), times] {
+        let batch = RecordBatch::try_from_iter_with_nullable([("at", Arc::new(times) as ArrayRef, true)]).unwrap();
+        let record = record_of(&batch);
+        let wanted = Schema::new(vec![Field::new("at", DataType::Utf8, true)]);
+        let back = decode(&encode(&batch, &record), &record, wanted);
+        let texts: Vec<_> = back.column(0).as_string::<i32>().iter().collect();
+        assert_eq!(texts, [Some("1704153600123456"), None]);
+    }
+}
+
 /// Read one by one and many at once, all columns and some, whatever is null, however long: the same rows.
 #[test]
 fn many_rows_at_once_are_the_rows_one_by_one() {

@@ -176,6 +176,7 @@ impl Scan {
                 return Err(Error::unsupported(message));
             }
             let shape = RowShape::of(&config)?;
+            let shape = if request.changes == Some(Images::Json) { shape.with_times() } else { shape };
             let pinned = pin(table, &config, &shape, &request, gone)?;
             Ok((config, shape, pinned))
         })?;

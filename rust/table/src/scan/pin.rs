@@ -124,6 +124,7 @@ pub(super) fn pin(
         let window = Window { start: start?, end: end? };
         if let Some(images) = request.changes {
             let (snapshot, parts, warning) = changes::pin(table, config, &window)?;
+            shape.check_changes(config, &snapshot)?;
             laps.done("listing");
             let found = Found::Changes { images, parts };
             let (pruned, listing) = (Pruned::default(), Source::Storage);

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, new_null_array};
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use arrow_select::take::take;
 use hudini_format::key::{Generator, PathStyle};
 use hudini_format::schema::evolve::{Mapping, Projection};
@@ -34,6 +34,8 @@ struct Folders {
     columns: Vec<(String, bool)>,
     /// The source of a time-based folder is shown as text.
     as_text: bool,
+    /// But not one of type timestamp.
+    times_stay: bool,
     /// The columns are in no file.
     dropped: bool,
     slashed_dates: bool,
@@ -44,6 +46,12 @@ impl RowShape {
         Ok(Self { virtual_keys: config.has_virtual_keys(), folders: Folders::of(config)? })
     }
 
+    /// With timestamps as files have them, though the table shows them as text: for images in JSON, which have the number.
+    pub(super) fn with_times(mut self) -> Self {
+        self.folders.iter_mut().for_each(|folders| folders.times_stay = true);
+        self
+    }
+
     /// All columns as files and merging have them: the meta columns in front.
     pub(super) fn stored(snapshot: &Snapshot) -> Result<Schema> {
         let user = snapshot.schema.as_deref().map(arrow_schema).transpose()?;
@@ -51,10 +59,16 @@ impl RowShape {
     }
 
     /// The same, as files are asked for them: of a column that is shown as text some have the text, because an UPDATE in SQL
-    /// writes what is shown.
+    /// writes what is shown, and base files say a time in another way than logs.
     pub(super) fn asked(&self, stored: &Schema, is_compared: impl Fn(&str) -> bool) -> Schema {
         let asked = |field: &FieldRef| match field.data_type() {
-            DataType::Int32 | DataType::Int64 | DataType::Float32 | DataType::Float64 if !is_compared(field.name()) => {
+            DataType::Int32
+            | DataType::Int64
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::Timestamp(TimeUnit::Microsecond, _)
+                if !is_compared(field.name()) =>
+            {
                 self.shown_field(field)
             }
             _ => Arc::clone(field),
@@ -70,9 +84,31 @@ impl RowShape {
         Ok(Schema::new(fields.map(|f| self.shown_field(f)).collect::<Vec<_>>()))
     }
 
+    /// What a merged time came from must be known to show it: one that rows are merged by comes without it.
+    pub(super) fn check_merged(&self, asked: &Schema, wanted: impl Fn(&str) -> bool) -> Result<()> {
+        let lost = self.times_as_texts(asked).find(|field| wanted(field.name()));
+        lost.map_or(Ok(()), |field| Err(no_text(field.name(), field.data_type())))
+    }
+
+    /// A compaction gives times other texts, and no change tells of that.
+    pub(super) fn check_changes(&self, config: &TableConfig, snapshot: &Snapshot) -> Result<()> {
+        let stored = Self::stored(snapshot)?;
+        let time = self.times_as_texts(&stored).find(|_| config.is_mor());
+        time.map_or(Ok(()), |field| {
+            let message = format!("changes of a merge-on-read table with times as text in column '{}'", field.name());
+            Err(Error::unsupported(message).with_hint("images in JSON have the number"))
+        })
+    }
+
+    /// Columns of times that are shown as text.
+    fn times_as_texts<'s>(&self, schema: &'s Schema) -> impl Iterator<Item = &'s FieldRef> {
+        let shows_text = |field: &FieldRef| self.folders.as_ref().is_some_and(|folders| folders.shows_text(field));
+        schema.fields().iter().filter(move |field| is_time(field) && shows_text(field))
+    }
+
     fn shown_field(&self, field: &FieldRef) -> FieldRef {
         match &self.folders {
-            Some(folders) if folders.shows_text(field.name()) => {
+            Some(folders) if folders.shows_text(field) => {
                 Arc::new(Field::new(field.name(), DataType::Utf8, field.is_nullable()))
             }
             _ => Arc::clone(field),
@@ -89,6 +125,10 @@ impl RowShape {
         let values = self.folders.as_ref().map(|folders| folders.values(partition, wanted)).transpose()?;
         Ok(FolderValues(values.unwrap_or_default()))
     }
+}
+
+fn is_time(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::Timestamp(..))
 }
 
 impl Folders {
@@ -119,13 +159,15 @@ impl Folders {
         Ok(Some(Self {
             columns,
             as_text: generator == Some(Generator::Timestamp),
+            times_stay: false,
             dropped,
             slashed_dates: config.is_true(keys::SLASHED_DATES),
         }))
     }
 
-    fn shows_text(&self, name: &str) -> bool {
-        self.as_text && self.columns.iter().any(|(column, _)| column == name)
+    fn shows_text(&self, field: &Field) -> bool {
+        let is_named = self.columns.iter().any(|(column, _)| column == field.name());
+        self.as_text && is_named && !(self.times_stay && is_time(field))
     }
 
     /// Whether the column comes from the folders.
@@ -224,20 +266,18 @@ impl FolderValues {
         if column.data_type() == field.data_type() {
             return Ok(Arc::clone(column));
         }
-        converted(column, field.data_type()).map_err(|e| {
-            Error::unsupported(format!(
-                "the partition column '{}' of type {} as text",
-                field.name(),
-                column.data_type()
-            ))
-            .caused_by(e)
-        })
+        converted(column, field.data_type()).map_err(|e| no_text(field.name(), column.data_type()).caused_by(e))
     }
+}
+
+fn no_text(column: &str, data_type: &DataType) -> Error {
+    Error::unsupported(format!("the partition column '{column}' of type {data_type} as text"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
     use crate::context::ManualClock;
     use crate::storage::Storage;
     use crate::storage::memory::Memory;
@@ -316,6 +356,37 @@ mod tests {
         assert_eq!(*shape(&custom).shown_field(&field).data_type(), DataType::Int64);
         let older = [("hoodie.table.partition.fields", "p,n"), kind("CUSTOM")];
         assert!(values(&older, "x/2024").unwrap().is_empty(), "tables of version 6 do not say which is which");
+    }
+
+    #[test]
+    fn times_are_asked_for_as_texts_unless_rows_are_merged_by_them() {
+        let shape = shape(&[("hoodie.table.partition.fields", "t"), ("hoodie.table.keygenerator.type", "TIMESTAMP")]);
+        let asked = |is_compared: bool| shape.asked(&columns(), |name| is_compared && name == "t");
+        assert_eq!(*asked(false).field_with_name("t").unwrap().data_type(), DataType::Utf8);
+        let time = asked(true);
+        assert_eq!(time, columns());
+        let error = shape.check_merged(&time, |name| name == "t").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+        assert!(error.message().contains("partition column 't' of type Timestamp"), "{error}");
+        assert!(shape.check_merged(&time, |name| name == "id").is_ok());
+        assert!(shape.check_merged(&asked(false), |_| true).is_ok());
+        let shape = shape.clone().with_times();
+        assert_eq!(shape.asked(&columns(), |_| false), columns());
+    }
+
+    #[rstest]
+    #[case::of_micros(TimeUnit::Microsecond, Ok("1970-01-01 00:00:01.5"))]
+    #[case::of_millis(TimeUnit::Millisecond, Err(ErrorKind::UnsupportedFeature))]
+    fn times_by_which_rows_are_merged_are_shown_as_texts(
+        #[case] unit: TimeUnit,
+        #[case] expected: std::result::Result<&str, ErrorKind>,
+    ) {
+        let times = arrow_cast::cast(&arrow_array::Int64Array::from(vec![1_500_000]), &DataType::Timestamp(unit, None));
+        let rows = RecordBatch::try_from_iter([("t", times.unwrap())]).unwrap();
+        let output = Arc::new(Schema::new(vec![Field::new("t", DataType::Utf8, true)]));
+        let shown = FolderValues::default().show(&rows, &output);
+        let shown = shown.map(|rows| rows.column(0).as_string::<i32>().value(0).to_owned()).map_err(|e| e.kind());
+        assert_eq!(shown, expected.map(str::to_owned));
     }
 
     #[test]

@@ -206,6 +206,9 @@ impl RowSplit {
         let folder = self.reading.shape.folder_values(&slice.partition, &stored)?;
         let shown = filter.map_or(output, |filter| &filter.needed);
         let wanted = |name: &str| shown.field_with_name(name).is_ok() && !folder.has(name);
+        if !slice.logs.is_empty() {
+            self.reading.shape.check_merged(&asked, wanted).map_err(|e| e.at_path(&slice.partition))?;
+        }
         let predicate = filter.filter(|filter| filter.fits(&stored)).map(|filter| &filter.predicate);
         let rows = self.stored_rows(storage, slice, wanted, &asked, predicate, manner)?;
         let (shown, commits) = (Arc::clone(shown), self.commits.clone());

@@ -7,10 +7,11 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, PrimitiveArray, StructArray, make_array, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Fields};
+use arrow_schema::{DataType, Fields, TimeUnit};
 
 use super::decimal;
 use super::leaf::Leaf;
@@ -79,7 +80,7 @@ impl Leaf {
         match self {
             Self::Nulls => Ok(new_null_array(to, column.len())),
             Self::FloatByText => widen_floats(column),
-            Self::NumberText | Self::DateText | Self::DecimalText => as_text(column),
+            Self::NumberText | Self::DateText | Self::TimeText | Self::DecimalText => as_text(column),
             Self::Widen | Self::Bytes => cast(column, to),
             Self::Relabel => relabel(column, to),
             Self::Finer(factor) => {
@@ -188,6 +189,7 @@ fn as_text(column: &ArrayRef) -> Result<ArrayRef> {
         DataType::Float32 => texts::<Float32Type>(column, push_float),
         DataType::Float64 => texts::<Float64Type>(column, push_double),
         DataType::Date32 => texts::<Date32Type>(column, |days, out| push_date(i64::from(days), out)),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => texts::<TimestampMicrosecondType>(column, push_time),
         DataType::Decimal128(_, scale) => {
             let scale = *scale;
             texts::<Decimal128Type>(column, |value, out| push_decimal(value, scale, out))
@@ -210,6 +212,20 @@ fn texts<T: ArrowPrimitiveType>(column: &ArrayRef, push: impl Fn(T::Native, &mut
         }
     }
     Ok(Arc::new(texts.finish()))
+}
+
+/// `yyyy-MM-dd HH:mm:ss`, with a fraction as long as there are digits other than 0.
+fn push_time(micros: i64, out: &mut String) {
+    const PER_SECOND: i64 = 1_000_000;
+    const PER_DAY: i64 = 86_400;
+    let (seconds, fraction) = (micros.div_euclid(PER_SECOND), micros.rem_euclid(PER_SECOND));
+    let second = seconds.rem_euclid(PER_DAY);
+    push_date(seconds.div_euclid(PER_DAY), out);
+    put(out, format_args!(" {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60));
+    if fraction > 0 {
+        put(out, format_args!(".{fraction:06}"));
+        out.truncate(out.trim_end_matches('0').len());
+    }
 }
 
 fn put(out: &mut String, value: impl std::fmt::Display) {

@@ -17,6 +17,8 @@ pub enum Leaf {
     NumberText,
     /// The ISO text of a date.
     DateText,
+    /// The text of a moment in UTC or of a local time, as Spark prints it.
+    TimeText,
     /// The text of a decimal, as Java's BigDecimal prints it.
     DecimalText,
     /// Text and bytes are the same UTF-8; a fixed is its bytes.
@@ -50,6 +52,7 @@ impl Leaf {
             (Float32, Float64) => Self::FloatByText,
             (Int32 | Int64 | Float32 | Float64, Utf8) => Self::NumberText,
             (Date32, Utf8) => Self::DateText,
+            (Timestamp(TimeUnit::Microsecond, _), Utf8) => Self::TimeText,
             (Decimal128(..), Utf8) => Self::DecimalText,
             (Utf8, Binary) | (Binary, Utf8) | (FixedSizeBinary(_), Binary) => Self::Bytes,
             (Int32, Date32 | Time32(_)) | (Date32 | Time32(_), Int32) => Self::Relabel,
@@ -94,7 +97,9 @@ impl Leaf {
                 _ => *from == DataType::Int64 && matches!(to, DataType::Timestamp(..)),
             },
             Self::Coarser(_) => same_zone(from, to),
-            Self::DateText | Self::Finer(_) | Self::ToDecimal | Self::TextToDate | Self::Vector => false,
+            Self::DateText | Self::TimeText | Self::Finer(_) | Self::ToDecimal | Self::TextToDate | Self::Vector => {
+                false
+            }
         }
     }
 }

@@ -12,7 +12,7 @@
 //! | bytes | string |
 //! | fixed | bytes; vector of as many bytes |
 //! | date | string |
-//! | timestamp | timestamp of another unit |
+//! | timestamp | timestamp of another unit; of microseconds, string |
 //! | date, time, timestamp | the int or long that it is, and back |
 //! | record | record, field by field and by name, or by column id under schema-on-read |
 //! | array, map | array, map of what the items can become |

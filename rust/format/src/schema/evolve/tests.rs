@@ -77,6 +77,21 @@ fn values_under_another_label(#[case] column: ArrayRef, #[case] wanted: ArrayRef
     assert_eq!(to(&column, wanted.data_type()).unwrap().as_ref(), wanted.as_ref());
 }
 
+/// As Spark prints them, to whom Apache Hudi leaves it.
+#[rstest]
+#[case(0, "1970-01-01 00:00:00")]
+#[case(1_704_153_600_123_000, "2024-01-02 00:00:00.123")]
+#[case(1_704_153_600_123_456, "2024-01-02 00:00:00.123456")]
+#[case(-1, "1969-12-31 23:59:59.999999")]
+#[case(253_402_300_800_000_010, "+10000-01-01 00:00:00.00001")]
+fn times_as_texts(#[case] micros: i64, #[case] text: &str) {
+    let local = TimestampMicrosecondArray::from(vec![Some(micros), None]);
+    for times in [local.clone().with_timezone("UTC"), local] {
+        let found = to(&array(times), &DataType::Utf8).unwrap();
+        assert_eq!(found.as_string::<i32>().iter().collect::<Vec<_>>(), [Some(text), None]);
+    }
+}
+
 #[test]
 fn a_column_of_nulls_is_one_of_any_type() {
     let nulls = to(&array(NullArray::new(3)), &DataType::Date32).unwrap();
@@ -91,7 +106,7 @@ fn a_column_of_nulls_is_one_of_any_type() {
 #[case(DataType::Boolean, DataType::Utf8)]
 #[case(DataType::Utf8, DataType::Int32)]
 #[case(DataType::Int64, DataType::Date32)]
-#[case(DataType::Timestamp(TimeUnit::Microsecond, None), DataType::Utf8)]
+#[case(DataType::Timestamp(TimeUnit::Nanosecond, None), DataType::Utf8)]
 #[case(DataType::Decimal128(10, 2), DataType::Decimal128(10, 1))]
 #[case(DataType::Decimal128(10, 2), DataType::Decimal128(10, 4))]
 #[case(DataType::Decimal128(10, 2), DataType::Decimal128(5, 2))]
