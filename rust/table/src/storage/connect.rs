@@ -152,6 +152,7 @@ fn opposite(name: &str, text: &str) -> Result<String> {
 /// What a connection string of Azure says, under the client's own names.
 fn parts_of_connection(text: &str) -> Result<Vec<(String, String)>> {
     let mut parts = Vec::new();
+    let says_where = text.to_ascii_lowercase().contains("blobendpoint=");
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         // Its secrets are not repeated.
         let unknown = |name: &str| Error::option(format!("{CONNECTION_STRING}: '{name}' is not understood"));
@@ -161,7 +162,11 @@ fn parts_of_connection(text: &str) -> Result<Vec<(String, String)>> {
             "accountkey" => "account_key",
             "sharedaccesssignature" => "sas_key",
             "blobendpoint" => "endpoint",
-            "defaultendpointsprotocol" if value.eq_ignore_ascii_case("https") => continue,
+            "usedevelopmentstorage" => "use_emulator",
+            // Of no account in the cloud, unless the place is named.
+            "defaultendpointsprotocol" if says_where || value.eq_ignore_ascii_case("https") => continue,
+            // Other services of the account.
+            "queueendpoint" | "tableendpoint" | "fileendpoint" => continue,
             // Of other clouds the endpoint has to be named.
             "endpointsuffix" if value.eq_ignore_ascii_case("core.windows.net") => continue,
             _ => return Err(unknown(name)),
@@ -207,6 +212,11 @@ mod tests {
         "az://lake/t",
         &[("connection_string", "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=a2V5;EndpointSuffix=core.windows.net")]
     )]
+    #[case::place_of_blobs(
+        "az://lake/t",
+        &[("connection_string", "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=http://h:1/a;QueueEndpoint=http://h:2/a;")]
+    )]
+    #[case::emulator("az://lake/t", &[("connection_string", "UseDevelopmentStorage=true")])]
     #[case::delta_rs("s3://lake/t", &[("AWS_REGION", "eu-west-1"), ("AWS_STORAGE_ALLOW_HTTP", "true"), ("AWS_ENDPOINT_URL", "http://h:1")])]
     #[case::fsspec("s3a://lake/t", &[("key", "k"), ("secret", "s"), ("endpoint_url", "http://h:1"), ("region", "x")])]
     #[case::clients("s3://lake/t", &[("use_ssl", "false"), ("region_name", "x"), ("requester_pays", "true"), ("token", "t")])]
@@ -228,6 +238,7 @@ mod tests {
     #[rstest]
     #[case::unknown_part("AccountName=a;Favourite=blue", "Favourite")]
     #[case::no_value("AccountName", "a part without a value")]
+    #[case::no_cloud("DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5", "DefaultEndpointsProtocol")]
     #[case::another_cloud("AccountName=a;AccountKey=a2V5;EndpointSuffix=core.chinacloudapi.cn", "EndpointSuffix")]
     fn connection_strings_that_say_something_else(#[case] text: &str, #[case] what: &str) {
         let error = Cloud::Azure.open("az://lake/t", &options(&[("connection_string", text)])).unwrap_err();
