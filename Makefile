@@ -30,7 +30,7 @@ READY := $(VENV)/.hudini
 READY_OLDEST := $(OLDEST)/.hudini
 WHEEL := dist/.wheel
 
-.PHONY: help demo test test-rust test-fuzz test-python test-spark test-spark-oldest interop interop-nightly fuzz bench lint lint-sources lint-stubs docs wheel build format clean
+.PHONY: help demo test test-rust test-fuzz test-python test-spark test-spark-oldest interop interop-nightly clouds fuzz bench lint lint-sources lint-stubs docs wheel build format clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,7 +80,7 @@ test-fuzz: $(VENV)/.tools ## mutated inputs for every decoder, GENERATE_SECONDS 
 	"$${CARGO_TARGET_DIR:-target}/debug/hudini-fuzz" generate --seconds $(GENERATE_SECONDS) --jobs 2
 
 test-python: $(READY) ## the Python tests that need no Spark
-	$(BIN)/python $(PYTEST) --ignore=tests/spark --ignore=tests/interop
+	$(BIN)/python $(PYTEST) --ignore=tests/spark --ignore=tests/interop --ignore=tests/clouds
 
 test-spark: $(READY) ## the Spark tests, newest PySpark
 	@$(call with_java,$(BIN)/python $(PYTEST) tests/spark)
@@ -99,6 +99,12 @@ NIGHTLY_SEED ?= $(shell date +%Y%m%d)
 interop-nightly: $(READY) ## all cases of interop, and as many random tables as NIGHTLY_TABLES says, others every day
 	@export HUDINI_INTEROP=all HUDINI_RANDOM_TABLES=$(NIGHTLY_TABLES) HUDINI_RANDOM_SEED=$(NIGHTLY_SEED); \
 	echo "seed $$HUDINI_RANDOM_SEED"; $(call with_java,$(BIN)/python $(PYTEST) tests/interop)
+
+CLOUDS := .cache/clouds
+clouds: $(READY) ## reads of tables in emulators of Azure and Google's cloud (needs npm and Go, fetches the emulators)
+	npm install --prefix $(CLOUDS) --no-audit --no-fund --silent azurite@3.35.0
+	GOBIN=$(CURDIR)/$(CLOUDS)/bin go install github.com/fsouza/fake-gcs-server@v1.56.1
+	$(BIN)/python -m pytest tests/clouds
 
 # libFuzzer over every target (or FUZZ_TARGETS) for FUZZ_SECONDS each; rust/fuzz/README.md says what to do with findings.
 # Naming the machine keeps the flags from build scripts, which are not linked with libFuzzer.
