@@ -319,6 +319,16 @@ fn values_are_looked_for_where_a_secondary_index_has_their_keys(
     assert_eq!(left_out(&lake, filter), by);
 }
 
+/// Apache Hudi 1.2 keeps one of them.
+#[test]
+fn several_secondary_indexes_of_a_merge_on_read_table_are_not_asked() {
+    let lake = indexed("record_index,secondary_index_by_name,secondary_index_by_w");
+    put_definition(&lake, "name");
+    put_values(&lake, &[("ann", "1")]);
+    put_locations(&lake, &[("1", "x", A)]);
+    assert_eq!(left_out(&lake, "name = 'ann'"), "");
+}
+
 #[test]
 fn keys_are_asked_of_bloom_filters_unless_logs_may_have_brought_them() {
     let lake = lake_of(Lake::new("files,bloom_filters"), &[(20, "x", log(B, 20))]);

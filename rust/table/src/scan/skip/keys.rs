@@ -31,10 +31,14 @@ impl Question<'_> {
 
     pub(super) fn by_secondary_index(&self, slices: &[FileSlice]) -> Result<Wanted> {
         let metadata = self.read.metadata;
-        let is_secondary = |name: &String| matches!(Partition::parse(name), Some(Partition::SecondaryIndex(_)));
+        let is_secondary = |name: &&String| matches!(Partition::parse(name), Some(Partition::SecondaryIndex(_)));
+        let indexes = metadata.partitions().iter().filter(is_secondary).count();
+        // Of several that a merge-on-read table has Apache Hudi 1.2 keeps one, and lets the others fall behind.
+        let all_are_kept = indexes == 1 || !self.read.config.is_mor();
         // Of keys that are known the record index has been asked.
         if !metadata.has(&Partition::RecordIndex)
-            || !metadata.partitions().iter().any(is_secondary)
+            || indexes == 0
+            || !all_are_kept
             || self.read.snapshot.evolution.is_some()
             || self.keys()?.is_some()
         {
