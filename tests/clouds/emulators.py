@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 CONTAINER = "lake"
@@ -91,8 +92,11 @@ class FakeGcs:
         _send(self.port, "POST", place, content, {"Content-Type": "application/octet-stream"})
 
 
+Store = TypeVar("Store", Azurite, FakeGcs)
+
+
 @contextmanager
-def served(kind: type[Azurite] | type[FakeGcs], program: Path) -> Iterator[Azurite | FakeGcs]:
+def served(kind: type[Store], program: Path) -> Iterator[Store]:
     """One that `program` runs, as long as it is needed."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -268,17 +268,11 @@ fn a_long_list_of_actions_is_of_one_moment() {
     assert_eq!(commits(2), (6, true));
 }
 
-/// A list is made entry by entry. Where it has an older commit and lacks a later one, which is archived by then, files of
-/// the later one would be nobody's.
-#[rstest]
-fn a_list_of_actions_that_are_archived_meanwhile_has_no_hole(
-    #[values(false, true)] keeps_metadata: bool,
-    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
-) {
-    let spec = Spec { buckets: 1, ..Spec::new(table_type) };
-    let started = if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) };
-    let table = with(spec.create(&started), NOTHING_BY_ITSELF);
-    // The rows of partition B are of the second commit.
+/// A table of which much is due to be archived: the rows of partition B are of the second commit, and nothing has replaced
+/// them since.
+fn before_an_archiving(keeps_metadata: bool, spec: &Spec) -> (World, Model) {
+    let world = if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) };
+    let table = with(spec.create(&world), NOTHING_BY_ITSELF);
     spec.upsert(&table, &batch(1)).unwrap();
     spec.write(&table, Operation::InsertOverwrite, &batch(2)).unwrap();
     (3..13).for_each(|ts| drop(spec.upsert(&table, &batch(ts)[..2]).unwrap()));
@@ -286,8 +280,18 @@ fn a_list_of_actions_that_are_archived_meanwhile_has_no_hole(
     let options = Options::default();
     let clean = CleanRequest { options, schedule: true, execute: true, dry_run: false, policy, retain };
     service::clean(&table, &clean).unwrap();
-    let rows = upserted(&model(&batch(2)), &batch(12)[..2]);
-    let dir = table.config().unwrap().timeline_dir();
+    (world, upserted(&model(&batch(2)), &batch(12)[..2]))
+}
+
+/// A list is made entry by entry. Where it has an older commit and lacks a later one, which is archived by then, files of
+/// the later one would be nobody's.
+#[rstest]
+fn a_list_of_actions_that_are_archived_meanwhile_has_no_hole(
+    #[values(false, true)] keeps_metadata: bool,
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let (started, rows) = before_an_archiving(keeps_metadata, &Spec { buckets: 1, ..Spec::new(table_type) });
+    let dir = started.table().config().unwrap().timeline_dir();
     let entries = started.store.list(&dir).unwrap().len();
     for first in 0..entries {
         for before in [0..first, first..entries, first..first + 1] {
@@ -312,20 +316,12 @@ fn the_instant_of_a_dead_writer_that_came_back_hides_nothing(
     #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
 ) {
     let spec = Spec { buckets: 1, ..Spec::new(table_type) };
-    let world = if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) };
-    let table = with(spec.create(&world), NOTHING_BY_ITSELF);
-    let dead = spec.upsert(&table, &batch(1)).unwrap().instant.unwrap();
-    spec.write(&table, Operation::InsertOverwrite, &batch(2)).unwrap();
-    (3..13).for_each(|ts| drop(spec.upsert(&table, &batch(ts)[..2]).unwrap()));
-    let (policy, retain) = (Some(CleanPolicy::Versions), Some(1));
-    let options = Options::default();
-    let clean = CleanRequest { options, schedule: true, execute: true, dry_run: false, policy, retain };
-    service::clean(&table, &clean).unwrap();
-    service::archive(&with(table, SMALL), &Options::default()).unwrap();
-    let dead = (dead.parse::<u64>().unwrap() + 1).to_string();
+    let (world, rows) = before_an_archiving(keeps_metadata, &spec);
+    let first = world.table().timeline().unwrap().commits().next().unwrap().requested.clone();
+    service::archive(&with(world.table(), SMALL), &Options::default()).unwrap();
+    let dead = (first.parse::<u64>().unwrap() + 1).to_string();
     let action = if table_type == TableType::MergeOnRead { "deltacommit.inflight" } else { "inflight" };
     world.put(&format!(".hoodie/timeline/{dead}.{action}"), b"");
-    let rows = upserted(&model(&batch(2)), &batch(12)[..2]);
     assert_eq!(rows_of(&world.table()), rows);
     let later = batch(13);
     spec.upsert(&with(world.table(), NOTHING_BY_ITSELF), &later[..2]).unwrap();

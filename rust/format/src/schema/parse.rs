@@ -384,13 +384,15 @@ fn decimal(json: &TypeText<'_>, base: Node, size: Option<usize>) -> Result<Node>
 fn vector(json: &TypeText<'_>, size: usize) -> Result<Node> {
     let dimension = json.dimension.and_then(number).and_then(|dimension| usize::try_from(dimension).ok());
     let element = json.element.and_then(text);
-    let vector = Element::parse(element.as_deref().unwrap_or("FLOAT"))
+    let vector = element
+        .as_deref()
+        .and_then(Element::parse)
         .zip(dimension.filter(|dimension| *dimension > 0))
         .map(|(element, dimension)| Vector { dimension, element })
         .filter(|vector| vector.size() == size)
         .filter(|_| json.backing.is_none_or(|backing| text(backing).as_deref() == Some(vector::BACKING)));
     vector.map(Node::Vector).ok_or_else(|| {
-        let (dimension, element) = (dimension.unwrap_or(0), element.unwrap_or_default());
+        let (dimension, element) = (dimension.unwrap_or(0), element.as_deref().unwrap_or("nothing"));
         Error::unsupported(format!("a column of type VECTOR of {dimension} {element} in {size} bytes"))
     })
 }

@@ -106,7 +106,14 @@ fn what_is_no_schema(#[case] text: &str, #[case] message: &str) {
     r#"{"type":"fixed","name":"x","size":12,"logicalType":"vector","dimension":3,"elementType":"HALF"}"#,
     "VECTOR of 3 HALF"
 )]
-#[case(r#"{"type":"fixed","name":"x","size":8,"logicalType":"vector","dimension":3}"#, "VECTOR of 3  in 8 bytes")]
+#[case(
+    r#"{"type":"fixed","name":"x","size":12,"logicalType":"vector","dimension":3}"#,
+    "VECTOR of 3 nothing in 12 bytes"
+)]
+#[case(
+    r#"{"type":"fixed","name":"x","size":8,"logicalType":"vector","dimension":3,"elementType":"FLOAT"}"#,
+    "VECTOR of 3 FLOAT in 8 bytes"
+)]
 fn what_cannot_be_read_is_named(#[case] field: &str, #[case] message: &str) {
     let e = Record::parse(&row(field)).unwrap_err();
     assert!(e.to_string().contains(message), "{e}");

@@ -34,11 +34,10 @@ impl Question<'_> {
         let is_secondary = |name: &&String| matches!(Partition::parse(name), Some(Partition::SecondaryIndex(_)));
         let indexes = metadata.partitions().iter().filter(is_secondary).count();
         // Of several that a merge-on-read table has Apache Hudi 1.2 keeps one, and lets the others fall behind.
-        let all_are_kept = indexes == 1 || !self.read.config.is_mor();
+        let most = if self.read.config.is_mor() { 1 } else { indexes };
         // Of keys that are known the record index has been asked.
         if !metadata.has(&Partition::RecordIndex)
-            || indexes == 0
-            || !all_are_kept
+            || !(1..=most).contains(&indexes)
             || self.read.snapshot.evolution.is_some()
             || self.keys()?.is_some()
         {
