@@ -25,6 +25,9 @@ from .workload import OWN_ROWS, commits
 
 PAUSE_SECONDS = 0.05
 
+# What keeps a table of each type small.
+SERVICES = {"cow": ("clean", "archive"), "mor": ("compact", "clean", "archive")}
+
 
 def say(**message: Any) -> None:
     print(json.dumps(message), flush=True)
@@ -52,8 +55,7 @@ def write(path: str, options: dict[str, str], seed: int, writer: int, first: int
 
 def services(path: str, options: dict[str, str]) -> None:
     ready()
-    names = ("compact", "clean", "archive") if hudini.open(path).table_type == "mor" else ("clean", "archive")
-    for name in itertools.cycle(names):
+    for name in itertools.cycle(SERVICES[hudini.open(path).table_type]):
         if has_ended(sys.stdin):
             return
         try:
