@@ -5,10 +5,12 @@ mod support;
 
 use hudini_format::bloom::BloomFilter;
 use hudini_format::metadata_record::{
-    BloomFilterEntry, FileId, IndexVersion, MetadataRecord, Partition, Payload, RecordIndexEntry, StatValue, key,
+    BloomFilterEntry, FileId, IndexVersion, MetadataRecord, Partition, Payload, RecordIndexEntry, SCHEMA_V9, StatValue,
+    key,
 };
 use hudini_table::metadata::OfFiles;
 use hudini_table::{ErrorKind, inspect, metadata};
+use serde_json::json;
 use support::lake::{FIRST, Lake, base, block, deletes, files, hfile_of, located, partitions, stats, time};
 use support::{Place, World};
 
@@ -171,9 +173,8 @@ fn a_table_without_a_metadata_table_is_listed_from_storage_without_a_word() {
     assert_eq!(lake.keys("files").unwrap_err().kind(), ErrorKind::InvalidOption);
 }
 
-#[test]
-fn logs_of_version_6_that_were_rolled_back_have_the_size_that_storage_tells() {
-    let log = |token: &str| format!(".a_{}.log.1_{token}", time(10));
+/// A merge-on-read table of version 6, its metadata table with these partitions.
+fn lake_of_version_6(partitions: &str) -> Lake {
     let world = World::new(Place::Memory);
     let properties = |name: &str, more: &str| {
         format!(
@@ -181,14 +182,58 @@ fn logs_of_version_6_that_were_rolled_back_have_the_size_that_storage_tells() {
                  hoodie.table.type=MERGE_ON_READ\n{more}\n"
         )
     };
-    let own = "hoodie.table.metadata.partitions=files\nhoodie.compaction.payload.class=\
-               org.apache.hudi.common.model.OverwriteWithLatestAvroPayload";
-    world.put(".hoodie/hoodie.properties", properties("t", own).as_bytes());
+    let own = format!(
+        "hoodie.table.metadata.partitions={partitions}\nhoodie.compaction.payload.class=\
+         org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+    );
+    world.put(".hoodie/hoodie.properties", properties("t", &own).as_bytes());
     world.put(
         ".hoodie/metadata/.hoodie/hoodie.properties",
         properties("t_metadata", "hoodie.table.base.file.format=HFILE").as_bytes(),
     );
-    let lake = Lake { world };
+    Lake { world }
+}
+
+#[test]
+fn an_index_of_version_6_that_began_again_has_none_of_the_files_of_a_later_name() {
+    let lake = lake_of_version_6("files,column_stats");
+    let partition = Partition::ColumnStats;
+    // Compacted at 30, then taken away and built anew at the last write, which was that of 20.
+    let again = format!("{}010", time(20));
+    let commit = |name: &str, file: &str| {
+        let stat = json!({ "path": format!("column_stats/{file}") });
+        let commit =
+            json!({ "partitionToWriteStats": { "column_stats": [stat] }, "extraMetadata": { "schema": SCHEMA_V9 } });
+        lake.world.put(&format!(".hoodie/metadata/.hoodie/{name}"), commit.to_string().as_bytes());
+    };
+    let id = partition.file_id(0);
+    commit(&format!("{}.commit", time(30)), &format!("{id}_0-0-0_{}.hfile", time(30)));
+    commit(&format!("{again}.deltacommit"), &format!("{id}_0-0-0_{again}.hfile"));
+    let payload = Payload::ColumnStats(Box::new(stats("v", "f1", 1, 2)));
+    lake.base(&partition, 0, &again, &[MetadataRecord::new(key::column_stats("v", "x", "f1"), payload)]);
+    for n in [20, 30, 40, 50] {
+        lake.world.put(&format!(".hoodie/{}.deltacommit", time(n)), b"{}");
+    }
+    let files = |n: usize| lake.keys("column_stats").map(|keys| assert_eq!(keys.len(), n));
+    let gone = files(1).unwrap_err();
+    assert!(gone.message().contains("gone or empty"), "as far as can be told by then: {gone}");
+    commit(&format!("{}.deltacommit", time(40)), &format!(".{id}_{again}.log.1_0-0-0"));
+    let empty = files(1).unwrap_err();
+    assert!(empty.message().contains("a log file"), "{empty}");
+    let payload = Payload::ColumnStats(Box::new(stats("v", "f2", 1, 2)));
+    let record = MetadataRecord::new(key::column_stats("v", "x", "f2"), payload);
+    lake.log(&partition, 0, &again, &[block(&time(40), &[record])]);
+    files(2).unwrap();
+    // But what the commits behind it build upon has to be there.
+    commit(&format!("{}.deltacommit", time(50)), &format!(".{id}_{}.log.1_0-0-0", time(30)));
+    lake.log(&partition, 0, &time(30), &[block(&time(50), &[])]);
+    assert!(files(2).unwrap_err().message().contains("a base file"));
+}
+
+#[test]
+fn logs_of_version_6_that_were_rolled_back_have_the_size_that_storage_tells() {
+    let log = |token: &str| format!(".a_{}.log.1_{token}", time(10));
+    let lake = lake_of_version_6("files");
     lake.world.put(".hoodie/metadata/.hoodie/00000000000000010.deltacommit", b"{}");
     lake.base(&Partition::Files, 0, "00000000000000010", &[partitions(&["."])]);
     let name = format!(".{}_00000000000000010.log.1_0-0-0", Partition::Files.file_id(0));

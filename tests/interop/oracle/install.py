@@ -23,7 +23,7 @@ CACHE = Path(__file__).resolve().parents[3] / ".cache" / "oracle"
 REQUIREMENTS = ("pyspark==3.5.9", "pyarrow==17.*", "pandas<2.3", "numpy<2", "setuptools<81")
 BUNDLE = "hudi-spark3.5-bundle_2.12"
 # The table version that each release writes by default.
-VERSIONS = {"1.2.0": 9, "1.0.2": 8, "0.15.0": 6}
+VERSIONS = {"1.2.0": 9, "1.1.1": 9, "1.0.2": 8, "0.15.0": 6}
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 11)
 
 

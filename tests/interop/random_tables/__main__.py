@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("plan", nargs="*", type=Path, help="files with plans as a failing run printed them")
     parser.add_argument("--tables", type=int, default=20, help="how many tables to draw if no plan is named")
     parser.add_argument("--seed", type=int, help="of the draw; another one each time by default")
+    parser.add_argument("--widely", action="store_true", help="draw more releases of Apache Hudi, some of them in turn")
     parser.add_argument("--reduce", action="store_true", help="leave out of a bad plan what it does not need")
     parser.add_argument("--keep", type=Path, help="a folder for bad plans")
     parser.add_argument("--work", type=Path, help="a folder, empty or new, where the tables stay")
@@ -46,7 +47,7 @@ def main() -> int:
         if not chosen.plan:
             seed = chosen.seed if chosen.seed is not None else random.randrange(1 << 32)
             print(f"seed {seed}", flush=True)
-            for plan in hunt.drawn(chosen.tables, seed):
+            for plan in hunt.drawn(chosen.tables, seed, widely=chosen.widely):
                 visit(plan)
     return 1 if bad else 0
 

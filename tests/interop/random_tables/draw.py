@@ -10,6 +10,19 @@ from .player import ARCHIVE_NOW, CLEAN_NOW, EVOLUTION, SCHEMA_ON_READ
 
 EVENT, COMMIT = "EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"
 WRITERS = (("1.2.0", 9), ("1.2.0", 9), ("1.2.0", 9), ("1.0.2", 8), ("1.2.0", 8), ("1.2.0", 6))
+# Of what is seldom drawn, to begin with.
+MORE_WRITERS = (("0.15.0", 6), ("1.1.1", 9), ("1.1.1", 8), ("1.0.2", 8), ("1.2.0", 9))
+# Where a table goes from there: to newer releases and higher versions, and back.
+NEXT = {
+    ("0.15.0", 6): (("1.0.2", 8), ("1.0.2", 6), ("1.1.1", 9), ("1.2.0", 6), ("1.2.0", 9)),
+    ("1.0.2", 6): (("1.0.2", 8), ("1.2.0", 6), ("1.2.0", 9), ("0.15.0", 6)),
+    ("1.2.0", 6): (("0.15.0", 6), ("1.2.0", 8), ("1.2.0", 9)),
+    ("1.0.2", 8): (("1.1.1", 8), ("1.1.1", 9), ("1.2.0", 8), ("1.2.0", 9)),
+    ("1.1.1", 8): (("1.0.2", 8), ("1.1.1", 9), ("1.2.0", 9)),
+    ("1.2.0", 8): (("1.0.2", 8), ("1.2.0", 9)),
+    ("1.1.1", 9): (("1.2.0", 9),),
+    ("1.2.0", 9): (("1.1.1", 9), ("1.2.0", 8), ("1.0.2", 8), ("1.2.0", 6), ("0.15.0", 6)),
+}
 KEYS = (("text",), ("long",), ("text", "int"), ("date",), ("decimal", "text"), ("timestamp",))
 PARTITIONS = ((), ("text",), ("text", "int"), ("nullable_text",), ("slashed",), ("date",), ("date", "text"))
 INDEXES = ("SIMPLE", "BLOOM", "BUCKET", "GLOBAL_SIMPLE", "RECORD_INDEX")
@@ -23,8 +36,8 @@ def probably(chance: float) -> st.SearchStrategy[bool]:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
-    writer, version = draw(st.sampled_from(WRITERS))
+def plans(draw: st.DrawFn, widely: bool) -> Plan:
+    writer, version = draw(st.sampled_from(MORE_WRITERS if widely and draw(probably(0.7)) else WRITERS))
     table_type = draw(st.sampled_from(("mor", "mor", "cow")))
     merge_mode = draw(st.sampled_from((EVENT, COMMIT)))
     partition = draw(st.sampled_from(PARTITIONS))
@@ -43,7 +56,7 @@ def plans(draw: st.DrawFn) -> Plan:
     if len(plan.ordering) == 1 and version > 6 and draw(probably(0.15)):
         # With several ordering fields ALTER TABLE looks for one of the name "o0,o1".
         plan.options.update(EVOLUTION)
-    return Plan(**{**vars(plan), "steps": draw(steps(plan))})
+    return Plan(**{**vars(plan), "steps": draw(steps(plan, widely))})
 
 
 def kinds(writer: str) -> list[str]:
@@ -114,15 +127,17 @@ def log_options(draw: st.DrawFn, version: int) -> dict[str, str]:
 
 
 @st.composite
-def steps(draw: st.DrawFn, plan: Plan) -> tuple[Step, ...]:
+def steps(draw: st.DrawFn, plan: Plan, widely: bool) -> tuple[Step, ...]:
     # 1.0.2 loses the lists that its row writer wrote when it rewrites the file with a column more.
     loses = plan.writer != "1.2.0" and LISTS & {*plan.columns}
     first = draw(st.sampled_from(("insert", "upsert") if loses else ("insert", "upsert", "bulk_insert")))
     made = [Step(first, tuple(range(draw(st.integers(12, 40)))), draw(st.integers(0, 999)))]
     known = len(made[0].numbers)
     for _ in range(draw(st.integers(2, 7))):
-        verb = draw(st.sampled_from(verbs(plan)))
+        verb = "move_on" if widely and draw(probably(0.2)) else draw(st.sampled_from(verbs(plan)))
         made.append(draw(step(plan, verb, known)))
+        if verb == "move_on":
+            plan = plan.moved_on(made[-1])
         if verb == "fail":  # a service that completes before it is rolled back would keep it from ever being so
             made.append(draw(step(plan, "upsert", known)))
         known = max([known, *(number + 1 for each in made for number in each.numbers)])
@@ -134,8 +149,8 @@ def steps(draw: st.DrawFn, plan: Plan) -> tuple[Step, ...]:
 
 
 def can_cluster(plan: Plan) -> bool:
-    """Simple buckets cannot be moved."""
-    return plan.options["hoodie.index.type"] != "BUCKET"
+    """Simple buckets cannot be moved, and Apache Hudi's clustering loses the values of columns that were renamed."""
+    return plan.options["hoodie.index.type"] != "BUCKET" and SCHEMA_ON_READ not in plan.options
 
 
 def verbs(plan: Plan) -> list[str]:
@@ -170,6 +185,9 @@ def step(draw: st.DrawFn, plan: Plan, verb: str, known: int) -> Step:
     if verb in ("insert", "insert_overwrite", "insert_overwrite_table"):
         # Inserted again, a key would be there twice, by Apache Hudi's own doing.
         return Step(verb, tuple(range(known, known + draw(st.integers(1, 9)))), seed)
+    if verb == "move_on":
+        release, version = draw(st.sampled_from(NEXT[plan.writer, plan.version]))
+        return Step(verb, words=(release, str(version)))
     if verb == "add_column":
         return Step(verb, words=(draw(st.sampled_from(kinds(plan.writer))),))
     return Step(verb, (0,) if verb == "delete_partition" else (), seed)

@@ -57,9 +57,9 @@ class Ground:
         self._tables += 1
         folder = self._folder / f"t{self._tables}"
         folder.mkdir(parents=True)
-        player = Player(self.oracle(plan.writer), folder / "table", plan)
+        player = Player(self.oracle, folder / "table", plan)
         player.play()
-        verdict = disagreements(self.oracle(JUDGE), folder / "table", plan, player.refused)
+        verdict = disagreements(self.oracle(JUDGE), folder / "table", player.plan, player.refused)
         return Outcome(plan, player.refused, verdict)
 
     def close(self) -> None:
@@ -77,23 +77,23 @@ def ground(work: Path | None) -> Iterator[Ground]:
             found.close()
 
 
-def drawn(tables: int, seed: int) -> list[Plan]:
-    """So many plans, the same for the same seed.
+def drawn(tables: int, seed: int, *, widely: bool = False) -> list[Plan]:
+    """So many plans, the same for the same seed; widely of more releases than the usual, some of them in turn.
 
     Left to itself hypothesis begins with the plainest plan and goes on with neighbours of what it had; tables are too
     dear for that. So each plan is the first that one run draws by chance.
     """
-    return [_drawn(seed * 1_000_000 + number) for number in range(tables)]
+    return [_drawn(seed * 1_000_000 + number, widely) for number in range(tables)]
 
 
-def _drawn(seed: int) -> Plan:
+def _drawn(seed: int, widely: bool) -> Plan:
     found: list[Plan] = []
 
     @seeded(seed)
     @settings(
         max_examples=2, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
     )
-    @given(plans())
+    @given(plans(widely))
     def draw(plan: Plan) -> None:
         found.append(plan)
 

@@ -33,6 +33,16 @@ class Plan:
     options: dict[str, str]  # of all writes
     steps: tuple[Step, ...]
 
+    @property
+    def writers(self) -> set[str]:
+        """Every release that writes to the table."""
+        return {self.writer, *(step.words[0] for step in self.steps if step.verb == "move_on")}
+
+    def moved_on(self, step: Step) -> Plan:
+        """As if the table had been begun by the release, and in the version, that it is in from this step on."""
+        release, version = step.words
+        return replace(self, writer=release, version=int(version))
+
     def to_json(self) -> str:
         """One line a step."""
         facts = asdict(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,15 +23,17 @@ LOG_COMPACT = {"hoodie.log.compaction.blocks.threshold": "2", "hoodie.log.compac
 CLEAN_NOW = {"hoodie.clean.commits.retained": "1", "hoodie.cleaner.commits.retained": "1"}
 ARCHIVE_NOW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
 WIDER = {"int": "long", "float": "double"}
+VERSION_NAMES = {6: "SIX", 8: "EIGHT"}
 SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
 EVOLUTION = {SCHEMA_ON_READ: "true", WRITE + "schema.allow.auto.evolution.column.drop": "true"}
 
 
 class Player:
-    """One plan on one release of Apache Hudi."""
+    """One plan on the releases of Apache Hudi that it names. `plan` is that of the release that writes now."""
 
-    def __init__(self, oracle: Oracle, path: Path, plan: Plan) -> None:
-        self.oracle, self.path, self.plan = oracle, path, plan
+    def __init__(self, oracles: Callable[[str], Oracle], path: Path, plan: Plan) -> None:
+        self.oracles, self.path, self.plan = oracles, path, plan
+        self.oracle = oracles(plan.writer)
         self.columns = data.columns_of(plan.columns)
         self.options = options(plan, path.parent.name)
         self.refused: list[str] = []
@@ -41,6 +44,15 @@ class Player:
                 getattr(self, step.verb)(step)
             except OracleError as error:
                 self.refused.append(f"step {number}, {step.verb}: {cause(error)}")
+
+    def move_on(self, step: Step) -> None:
+        """To another release, whose next write takes the table to its version, if that is a higher one."""
+        before, self.plan = self.plan, self.plan.moved_on(step)
+        if self.plan.version < before.version:
+            to = VERSION_NAMES[self.plan.version]
+            self._sql(f"call downgrade_table(table => '{self._name}', to_version => '{to}')", {})
+        self.oracle = self.oracles(self.plan.writer)
+        self.options = options(self.plan, self._name)
 
     # ---- writes ----
 
@@ -199,14 +211,14 @@ class Player:
 
 def options(plan: Plan, name: str) -> dict[str, str]:
     """Of all writes to the table."""
-    ordering = "hoodie.table.ordering.fields" if plan.writer == "1.2.0" else WRITE + "precombine.field"
+    ordering = "hoodie.table.ordering.fields" if plan.writer >= "1.1" else WRITE + "precombine.field"
     chosen = {
         "hoodie.table.name": name,
         WRITE + "table.type": {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}[plan.table_type],
         WRITE + "recordkey.field": ",".join(data.names("k", plan.key)),
         WRITE + "partitionpath.field": ",".join(data.names("p", plan.partition)),
         "hoodie.write.table.version": str(plan.version),
-        "hoodie.write.auto.upgrade": "false",
+        "hoodie.write.auto.upgrade": str(any(step.verb == "move_on" for step in plan.steps)).lower(),
         "hoodie.write.complex.keygen.validation.enable": "false",  # of one record key and two partition columns
         "hoodie.compact.inline": "false",
         "hoodie.clean.automatic": "false",

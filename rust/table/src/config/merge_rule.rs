@@ -2,7 +2,8 @@
 //!
 //! Version 9 states the mode, and how values that a writer did not have look. Version 8 states the mode and may repeat it
 //! as strategy and payload class. Version 6 has only the latter two, and there the payload class decides: its strategy id
-//! says nothing unless it is somebody's own.
+//! says nothing unless it is somebody's own. A downgrade of a table that merges by commit time leaves no more than the id, and
+//! from then on Apache Hudi, 1.0 to 1.2, merges the table by ordering values.
 
 use hudini_format::key::KeyConfig;
 
@@ -95,7 +96,8 @@ fn inferred(config: &TableConfig) -> Result<Winner> {
     let stated = if config.version >= 8 {
         strategy(keys::MERGE_STRATEGY).or(payload)
     } else {
-        payload.or_else(|| strategy(keys::MERGE_STRATEGY_OLD))
+        let somebodys = |winner: &Winner| matches!(winner, Winner::Merger(_));
+        payload.or_else(|| strategy(keys::MERGE_STRATEGY_OLD).filter(somebodys))
     };
     let by_fields = if config.ordering.is_empty() { MergeMode::CommitTime } else { MergeMode::EventTime };
     Ok(stated.unwrap_or(Winner::Mode(by_fields)))
@@ -267,6 +269,8 @@ mod tests {
         ];
         assert_eq!(of(&config(6, &both)).unwrap(), by_commit_time(None));
         assert_eq!(of(&config(6, &both[1..])).unwrap(), by_event_time(None));
+        let alone = [(keys::MERGE_STRATEGY_OLD, MergeMode::CommitTime.strategy_id())];
+        assert_eq!(of(&config(6, &alone)).unwrap(), by_event_time(None), "what a downgrade leaves");
         let own = [(keys::MERGE_STRATEGY_OLD, "11111111-2222-3333-4444-555555555555")];
         assert!(of(&config(6, &own)).unwrap_err().message().contains("11111111"));
         assert_eq!(word(&config(6, &own)).unwrap(), CUSTOM);

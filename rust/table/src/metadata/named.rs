@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use hudini_format::action::WriteStat;
+use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::INITIAL;
 use crate::context::pool::run_all;
@@ -30,6 +31,37 @@ fn built<'c>(written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)]) -> BTr
     built
 }
 
+/// The instant that a file of a file group has in its name: that of its slice, but for logs since version 8, which have their
+/// own commit's.
+fn named_instant(stat: &WriteStat) -> Option<(String, String)> {
+    let name = last_of(stat.path.as_deref()?);
+    let log = || LogFileName::parse(name).map(|log| (log.file_id, log.instant));
+    log().or_else(|| BaseFileName::parse(name).map(|base| (base.file_id, base.instant)))
+}
+
+/// By partition and file group, the last commit and the instant in its file's name. A file group of version 6 that began again
+/// upon an older slice than it had was built anew: a downgrade does so to an index that it compacted before.
+fn latest<'c>(
+    written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)],
+) -> BTreeMap<(&'c str, String), (&'c str, String)> {
+    let mut latest = BTreeMap::new();
+    for (commit, partition, stat) in stats_of(written) {
+        let Some((group, instant)) = named_instant(stat) else { continue };
+        let found = (commit.requested.as_str(), instant);
+        let last = latest.entry((partition, group)).or_insert_with(|| found.clone());
+        *last = found.max(last.clone());
+    }
+    latest
+}
+
+/// Each file that a commit wrote, with the partition.
+fn stats_of<'c>(
+    written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)],
+) -> impl Iterator<Item = (&'c Instant, &'c str, &'c WriteStat)> {
+    let partitions = written.iter().flat_map(|(commit, stats)| stats.iter().map(move |stats| (*commit, stats)));
+    partitions.flat_map(|(commit, (partition, stats))| stats.iter().map(move |stat| (commit, partition.as_str(), stat)))
+}
+
 /// By partition of the metadata table and name, with the bytes that a file has at least.
 #[derive(Debug, Default)]
 pub(super) struct Named(BTreeMap<FileKey, u64>);
@@ -41,22 +73,27 @@ impl Named {
             run_all(AT_ONCE, commits.clone(), |_, commit| timeline.commit_metadata_if_there(storage, commit))?;
         let written = metadata.into_iter().map(|metadata| metadata.and_then(|m| m.partition_to_write_stats));
         let written: Vec<_> = commits.into_iter().zip(written.map(Option::unwrap_or_default)).collect();
-        let built = built(&written);
+        Ok(Self::by_written(&written))
+    }
+
+    fn by_written(written: &[(&Instant, BTreeMap<String, Vec<WriteStat>>)]) -> Self {
+        let (built, latest) = (built(written), latest(written));
         let mut named = BTreeMap::new();
-        let stats = written.iter().flat_map(|(commit, stats)| stats.iter().map(move |stats| (commit, stats)));
-        for (commit, (partition, stats)) in stats {
-            if commit.completed.as_deref() < built.get(partition.as_str()).copied() {
+        for (commit, partition, stat) in stats_of(written) {
+            let Some(path) = &stat.path else { continue };
+            let began_again = named_instant(stat).is_some_and(|(group, instant)| {
+                let last = latest.get(&(partition, group));
+                last.is_some_and(|(last, of)| commit.requested.as_str() < *last && instant > *of)
+            });
+            if began_again || commit.completed.as_deref() < built.get(partition).copied() {
                 continue;
             }
-            for stat in stats {
-                let Some(path) = &stat.path else { continue };
-                let told = stat.file_size_in_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
-                // A log of version 6 may be written to by several commits.
-                let bytes: &mut u64 = named.entry((partition.clone(), last_of(path).to_owned())).or_default();
-                *bytes = told.max(*bytes).max(1);
-            }
+            let told = stat.file_size_in_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
+            // A log of version 6 may be written to by several commits.
+            let bytes: &mut u64 = named.entry((partition.to_owned(), last_of(path).to_owned())).or_default();
+            *bytes = told.max(*bytes).max(1);
         }
-        Ok(Self(named))
+        Self(named)
     }
 
     /// Adds the files of a partition that are not there, so that they show in the slices that need them.
