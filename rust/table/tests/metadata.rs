@@ -3,6 +3,7 @@
 
 mod support;
 
+use hudini_format::action::{CompactionOperation, CompactionPlan};
 use hudini_format::bloom::BloomFilter;
 use hudini_format::metadata_record::{
     BloomFilterEntry, FileId, IndexVersion, MetadataRecord, Partition, Payload, RecordIndexEntry, SCHEMA_V9, StatValue,
@@ -195,39 +196,42 @@ fn lake_of_version_6(partitions: &str) -> Lake {
 }
 
 #[test]
-fn an_index_of_version_6_that_began_again_has_none_of_the_files_of_a_later_name() {
-    let lake = lake_of_version_6("files,column_stats");
-    let partition = Partition::ColumnStats;
-    // Compacted at 30, then taken away and built anew at the last write, which was that of 20.
+fn an_index_of_version_6_that_was_built_anew_has_none_of_the_files_of_an_earlier_compaction() {
     let again = format!("{}010", time(20));
-    let commit = |name: &str, file: &str| {
-        let stat = json!({ "path": format!("column_stats/{file}") });
-        let commit =
-            json!({ "partitionToWriteStats": { "column_stats": [stat] }, "extraMetadata": { "schema": SCHEMA_V9 } });
-        lake.world.put(&format!(".hoodie/metadata/.hoodie/{name}"), commit.to_string().as_bytes());
-    };
-    let id = partition.file_id(0);
-    commit(&format!("{}.commit", time(30)), &format!("{id}_0-0-0_{}.hfile", time(30)));
-    commit(&format!("{again}.deltacommit"), &format!("{id}_0-0-0_{again}.hfile"));
-    let payload = Payload::ColumnStats(Box::new(stats("v", "f1", 1, 2)));
-    lake.base(&partition, 0, &again, &[MetadataRecord::new(key::column_stats("v", "x", "f1"), payload)]);
-    for n in [20, 30, 40, 50] {
+    // Compacted at 30 upon what there was; then taken away and built anew at the last write, which was that of 20.
+    assert_eq!(compacted_upon(FIRST, &again).keys("column_stats").unwrap().len(), 1);
+    // Built before it was compacted, its base file must be there.
+    let gone = compacted_upon(&again, &again).keys("column_stats").unwrap_err();
+    assert!(gone.message().contains("a base file") && gone.message().contains("gone or empty"), "{gone}");
+}
+
+/// Column statistics that were built at `built`, with a compaction at 30 upon the slice of `base`, whose file is gone.
+fn compacted_upon(base: &str, built: &str) -> Lake {
+    let lake = lake_of_version_6("files,column_stats");
+    for n in [20, 30] {
         lake.world.put(&format!(".hoodie/{}.deltacommit", time(n)), b"{}");
     }
-    let files = |n: usize| lake.keys("column_stats").map(|keys| assert_eq!(keys.len(), n));
-    let gone = files(1).unwrap_err();
-    assert!(gone.message().contains("gone or empty"), "as far as can be told by then: {gone}");
-    commit(&format!("{}.deltacommit", time(40)), &format!(".{id}_{again}.log.1_0-0-0"));
-    let empty = files(1).unwrap_err();
-    assert!(empty.message().contains("a log file"), "{empty}");
-    let payload = Payload::ColumnStats(Box::new(stats("v", "f2", 1, 2)));
-    let record = MetadataRecord::new(key::column_stats("v", "x", "f2"), payload);
-    lake.log(&partition, 0, &again, &[block(&time(40), &[record])]);
-    files(2).unwrap();
-    // But what the commits behind it build upon has to be there.
-    commit(&format!("{}.deltacommit", time(50)), &format!(".{id}_{}.log.1_0-0-0", time(30)));
-    lake.log(&partition, 0, &time(30), &[block(&time(50), &[])]);
-    assert!(files(2).unwrap_err().message().contains("a base file"));
+    let (partition, timeline) = (Partition::ColumnStats, ".hoodie/metadata/.hoodie");
+    let id = partition.file_id(0);
+    let commit = |name: &str, instant: &str| {
+        let stat = json!({ "path": format!("column_stats/{id}_0-0-0_{instant}.hfile") });
+        let stats = json!({ "column_stats": [stat] });
+        let commit = json!({ "partitionToWriteStats": stats, "extraMetadata": { "schema": SCHEMA_V9 } });
+        lake.world.put(&format!("{timeline}/{name}"), commit.to_string().as_bytes());
+    };
+    commit(&format!("{built}.deltacommit"), built);
+    commit(&format!("{}.commit", time(30)), &time(30));
+    let operation = CompactionOperation {
+        base_instant_time: Some(base.to_owned()),
+        file_id: Some(id.clone()),
+        partition_path: Some(partition.to_string()),
+        ..CompactionOperation::default()
+    };
+    let plan = CompactionPlan { operations: Some(vec![operation]), ..CompactionPlan::default() };
+    lake.world.put(&format!("{timeline}/{}.compaction.requested", time(30)), &plan.encode().unwrap());
+    let payload = Payload::ColumnStats(Box::new(stats("v", "f1", 1, 2)));
+    lake.base(&partition, 0, built, &[MetadataRecord::new(key::column_stats("v", "x", "f1"), payload)]);
+    lake
 }
 
 #[test]

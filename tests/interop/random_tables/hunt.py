@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -32,9 +32,11 @@ class Outcome:
     plan: Plan
     refused: list[str]
     verdict: Verdict
+    declined: list[str] = field(default_factory=list)  # by hudini
 
     def __str__(self) -> str:
         lines = [*(f"WRONG: {each}" for each in self.verdict.problems), *(f"refused: {each}" for each in self.refused)]
+        lines += [f"declined: {each}" for each in self.declined]
         lines += [f"unanswered: {each}" for each in self.verdict.unanswered]
         return "\n".join([*(line[:1500] for line in lines), self.plan.to_json()])
 
@@ -60,7 +62,8 @@ class Ground:
         player = Player(self.oracle, folder / "table", plan)
         player.play()
         verdict = disagreements(self.oracle(JUDGE), folder / "table", player.plan, player.refused)
-        return Outcome(plan, player.refused, verdict)
+        verdict.problems += player.problems
+        return Outcome(plan, player.refused, verdict, player.declined)
 
     def close(self) -> None:
         self._stack.close()

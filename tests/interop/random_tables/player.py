@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+import hudini
 from tests.interop.oracle import Oracle, OracleError
-from tests.interop.oracle.services import UNPASSABLE
+from tests.interop.oracle.services import NEWEST, UNPASSABLE
+from tests.support.compare import difference
 
 from . import data
 from .plan import Plan, Step
@@ -37,6 +41,8 @@ class Player:
         self.columns = data.columns_of(plan.columns)
         self.options = options(plan, path.parent.name)
         self.refused: list[str] = []
+        self.declined: list[str] = []
+        self.problems: list[str] = []
 
     def play(self) -> None:
         for number, step in enumerate(self.plan.steps):
@@ -105,6 +111,36 @@ class Player:
     def _write(self, operation: str, step: Step, more: dict[str, str] | None = None) -> None:
         chosen = {**self.options, **step.options, **(more or {}), WRITE + "operation": operation}
         self.oracle.write(self.path, data.rows(self.plan, step, self.columns), chosen)
+
+    def ours(self, step: Step) -> None:
+        """Does what Apache Hudi does to a copy of the table, or leaves it to Apache Hudi."""
+        operation = step.words[0]
+        kept, rows = self.path, data.rows(self.plan, step, self.columns)
+        copy = self.path.parent / f"copy-{step.seed}"
+        shutil.copytree(kept, copy)
+        try:
+            self.path = copy
+            self._write("delete" if operation == "remove" else operation, step)
+        finally:
+            self.path = kept
+        try:
+            table = hudini.open(kept, options=self.options)
+            if operation == "remove":
+                table.delete(rows)
+            else:
+                getattr(table, operation)(rows)
+        except hudini.UnsupportedFeature as error:
+            self.declined.append(f"{operation}: {error}")
+            shutil.rmtree(kept)
+            shutil.move(copy, kept)
+            return
+        except hudini.HudiniError as error:
+            self.problems.append(f"{operation} by hudini: {type(error).__name__}: {error}")
+            return
+        ours, theirs = (_without_when(self.oracles(NEWEST).read(path)) for path in (kept, copy))
+        problem = difference(ours, theirs)
+        if problem is not None:
+            self.problems.append(f"{operation} by hudini: {problem}")
 
     # ---- services ----
 
@@ -232,6 +268,11 @@ def options(plan: Plan, name: str) -> dict[str, str]:
     if plan.version > 6:
         chosen["hoodie.write.record.merge.mode"] = chosen["hoodie.record.merge.mode"] = plan.merge_mode
     return {**chosen, **plan.options}
+
+
+def _without_when(rows: pa.Table) -> pa.Table:
+    """Rows without what tells when, and into which file, each was written."""
+    return rows.drop_columns(["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"])
 
 
 def cause(error: OracleError) -> str:

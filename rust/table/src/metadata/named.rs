@@ -4,10 +4,9 @@
 //! the newest slices of a partition must have the files that the commits of its active timeline wrote, whole. An index that
 //! was dropped and built anew has none of the files that it had before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::WriteStat;
-use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::INITIAL;
 use crate::context::pool::run_all;
@@ -18,9 +17,14 @@ use crate::{Error, Result};
 
 /// Commits that are read at a time, for stores that take long to answer.
 const AT_ONCE: usize = 4;
+/// Digits of the instant at which version 6 builds a partition of a metadata table that it has already.
+const BUILD_LENGTH: usize = 20;
+
+/// What the commits of the metadata table wrote, by partition.
+type Written<'c> = [(&'c Instant, BTreeMap<String, Vec<WriteStat>>)];
 
 /// When each partition was built, or built anew. Version 6 has no such times, and there nothing comes before.
-fn built<'c>(written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)]) -> BTreeMap<&'c str, &'c str> {
+fn built<'c>(written: &'c Written<'_>) -> BTreeMap<&'c str, &'c str> {
     let mut built: BTreeMap<&str, &str> = BTreeMap::new();
     for (commit, stats) in written.iter().filter(|(commit, _)| commit.requested.starts_with(INITIAL)) {
         for partition in stats.keys() {
@@ -31,35 +35,28 @@ fn built<'c>(written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)]) -> BTr
     built
 }
 
-/// The instant that a file of a file group has in its name: that of its slice, but for logs since version 8, which have their
-/// own commit's.
-fn named_instant(stat: &WriteStat) -> Option<(String, String)> {
-    let name = last_of(stat.path.as_deref()?);
-    let log = || LogFileName::parse(name).map(|log| (log.file_id, log.instant));
-    log().or_else(|| BaseFileName::parse(name).map(|base| (base.file_id, base.instant)))
-}
-
-/// By partition and file group, the last commit and the instant in its file's name. A file group of version 6 that began again
-/// upon an older slice than it had was built anew: a downgrade does so to an index that it compacted before.
-fn latest<'c>(
-    written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)],
-) -> BTreeMap<(&'c str, String), (&'c str, String)> {
-    let mut latest = BTreeMap::new();
-    for (commit, partition, stat) in stats_of(written) {
-        let Some((group, instant)) = named_instant(stat) else { continue };
-        let found = (commit.requested.as_str(), instant);
-        let last = latest.entry((partition, group)).or_insert_with(|| found.clone());
-        *last = found.max(last.clone());
+/// The partitions that compactions of version 6 wrote and that were built anew behind them, with the compactions' instants. Such
+/// a build is named by the last write and three digits more, and may so come before the compaction by name, as it does after a
+/// downgrade; but the compaction does not build upon it.
+fn outlived(storage: &dyn Storage, timeline: &Timeline, written: &Written<'_>) -> Result<BTreeSet<(String, String)>> {
+    let mut builds: BTreeMap<&str, &str> = BTreeMap::new();
+    for (commit, stats) in written.iter().filter(|(commit, _)| commit.requested.len() == BUILD_LENGTH) {
+        builds.extend(stats.keys().map(|partition| (partition.as_str(), commit.requested.as_str())));
     }
-    latest
-}
-
-/// Each file that a commit wrote, with the partition.
-fn stats_of<'c>(
-    written: &'c [(&Instant, BTreeMap<String, Vec<WriteStat>>)],
-) -> impl Iterator<Item = (&'c Instant, &'c str, &'c WriteStat)> {
-    let partitions = written.iter().flat_map(|(commit, stats)| stats.iter().map(move |stats| (*commit, stats)));
-    partitions.flat_map(|(commit, (partition, stats))| stats.iter().map(move |stat| (commit, partition.as_str(), stat)))
+    let mut outlived = BTreeSet::new();
+    for (commit, _) in written.iter().filter(|_| !builds.is_empty()) {
+        let plan = timeline.compaction_plan(storage, commit)?.unwrap_or_default();
+        for operation in plan.operations.unwrap_or_default() {
+            let (Some(partition), Some(base)) = (operation.partition_path, operation.base_instant_time) else {
+                continue;
+            };
+            let built = builds.get(partition.as_str());
+            if built.is_some_and(|built| base.as_str() < *built && *built < commit.requested.as_str()) {
+                outlived.insert((partition, commit.requested.clone()));
+            }
+        }
+    }
+    Ok(outlived)
 }
 
 /// By partition of the metadata table and name, with the bytes that a file has at least.
@@ -73,27 +70,23 @@ impl Named {
             run_all(AT_ONCE, commits.clone(), |_, commit| timeline.commit_metadata_if_there(storage, commit))?;
         let written = metadata.into_iter().map(|metadata| metadata.and_then(|m| m.partition_to_write_stats));
         let written: Vec<_> = commits.into_iter().zip(written.map(Option::unwrap_or_default)).collect();
-        Ok(Self::by_written(&written))
-    }
-
-    fn by_written(written: &[(&Instant, BTreeMap<String, Vec<WriteStat>>)]) -> Self {
-        let (built, latest) = (built(written), latest(written));
+        let (built, outlived) = (built(&written), outlived(storage, timeline, &written)?);
         let mut named = BTreeMap::new();
-        for (commit, partition, stat) in stats_of(written) {
-            let Some(path) = &stat.path else { continue };
-            let began_again = named_instant(stat).is_some_and(|(group, instant)| {
-                let last = latest.get(&(partition, group));
-                last.is_some_and(|(last, of)| commit.requested.as_str() < *last && instant > *of)
-            });
-            if began_again || commit.completed.as_deref() < built.get(partition).copied() {
+        let stats = written.iter().flat_map(|(commit, stats)| stats.iter().map(move |stats| (commit, stats)));
+        for (commit, (partition, stats)) in stats {
+            let is_outlived = outlived.contains(&(partition.clone(), commit.requested.clone()));
+            if is_outlived || commit.completed.as_deref() < built.get(partition.as_str()).copied() {
                 continue;
             }
-            let told = stat.file_size_in_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
-            // A log of version 6 may be written to by several commits.
-            let bytes: &mut u64 = named.entry((partition.to_owned(), last_of(path).to_owned())).or_default();
-            *bytes = told.max(*bytes).max(1);
+            for stat in stats {
+                let Some(path) = &stat.path else { continue };
+                let told = stat.file_size_in_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
+                // A log of version 6 may be written to by several commits.
+                let bytes: &mut u64 = named.entry((partition.clone(), last_of(path).to_owned())).or_default();
+                *bytes = told.max(*bytes).max(1);
+            }
         }
-        Self(named)
+        Ok(Self(named))
     }
 
     /// Adds the files of a partition that are not there, so that they show in the slices that need them.
