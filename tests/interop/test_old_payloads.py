@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,53 @@ def test_partial_updates_by_their_payload_class(oracle: Oracle, tmp_path: Path, 
         }
     if version == 9:
         assert found["k1"] == ("b", 1.0, 5), "there the delete is ordered"
+
+
+EVENTS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("v", pa.string()),
+        ("_event_seq", pa.string()),
+        ("_event_lsn", pa.int64()),
+        ("_change_operation_type", pa.string()),
+    ]
+)
+PLACES = (("2.50", 1), ("2.1000", 2), ("10.50", 10))
+# Null: the record is not in that write.
+HISTORIES = list(product((*PLACES, None), [*product(PLACES, "ud"), None], [*product(PLACES, "ud"), None]))
+
+
+def event(number: int, place: tuple[str, int], operation: str, v: str) -> dict[str, Any]:
+    key, (seq, lsn) = f"k{number:03}", place
+    return {"id": key, "v": v, "_event_seq": seq, "_event_lsn": lsn, "_change_operation_type": operation}
+
+
+@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize(
+    ("payload", "ordering"),
+    [("MySqlDebezium", "_event_seq"), ("PostgresDebezium", "_event_lsn"), ("MySqlDebezium", "v")],
+)
+def test_events_of_debezium(oracle: Oracle, tmp_path: Path, payload: str, ordering: str, version: int) -> None:
+    """Each order of three events, with and without the first and the second; then deletes by key."""
+    chosen = {
+        "hoodie__datasource__write__payload__class": f"org.apache.hudi.common.model.debezium.{payload}AvroPayload",
+        "hoodie__datasource__write__precombine__field": ordering,
+    }
+    table = Writer(oracle, tmp_path / "t", EVENTS, "MERGE_ON_READ", version, **chosen)
+    first = [event(number, place, "c", "0") for number, (place, *_) in enumerate(HISTORIES) if place]
+    table.write("bulk_insert", first, "overwrite")
+    for at in (1, 2):
+        events = [(number, history[at]) for number, history in enumerate(HISTORIES) if history[at]]
+        # Text that Debezium did not have stays as it says so.
+        text = "__debezium_unavailable_value" if at == 1 else "2"
+        table.write("upsert", [event(number, place, kind, text) for number, (place, kind) in events])
+    found = {row["id"] for row in table.assert_same()}
+    table.write("delete", first[::9])
+    assert found - {row["id"] for row in table.assert_same()} == found & {row["id"] for row in first[::9]}
+    table.write("upsert", [event(number, PLACES[0], "u", "late") for number in range(0, len(HISTORIES), 18)])
+    table.assert_same()
+    with pytest.raises(hudini.UnsupportedFeature, match="payload class|version 6"):
+        hudini.open(table.path).delete(pa.Table.from_pylist(first[:1], EVENTS))
 
 
 @pytest.mark.parametrize("version", [8, 9])

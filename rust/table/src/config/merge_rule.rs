@@ -36,6 +36,8 @@ enum Payload {
     PartialUpdate,
     OverwriteNonDefaults,
     AwsDms,
+    DebeziumOfMySql,
+    DebeziumOfPostgres,
 }
 
 pub(super) fn of(config: &TableConfig) -> Result<MergeRule> {
@@ -122,13 +124,15 @@ impl Payload {
             "common.model.PartialUpdateAvroPayload" => Some(Self::PartialUpdate),
             "common.model.OverwriteNonDefaultsWithLatestAvroPayload" => Some(Self::OverwriteNonDefaults),
             "common.model.AWSDmsAvroPayload" | "payload.AWSDmsAvroPayload" => Some(Self::AwsDms),
+            "common.model.debezium.MySqlDebeziumAvroPayload" => Some(Self::DebeziumOfMySql),
+            "common.model.debezium.PostgresDebeziumAvroPayload" => Some(Self::DebeziumOfPostgres),
             _ => None,
         }
     }
 
     fn mode(self) -> MergeMode {
         match self {
-            Self::PartialUpdate => MergeMode::EventTime,
+            Self::PartialUpdate | Self::DebeziumOfMySql | Self::DebeziumOfPostgres => MergeMode::EventTime,
             Self::OverwriteNonDefaults | Self::AwsDms => MergeMode::CommitTime,
         }
     }
@@ -136,17 +140,30 @@ impl Payload {
     fn rule(self, ordering: &[String]) -> MergeRule {
         let rule = MergeRule::new(self.mode(), ordering);
         match self {
-            Self::PartialUpdate => {
-                MergeRule { placeholder: Some(Placeholder::Default), as_partial_payload: true, ..rule }
-            }
+            Self::PartialUpdate => MergeRule {
+                placeholder: Some(Placeholder::Default),
+                unordered_deletes: true,
+                as_partial_payload: true,
+                ..rule
+            },
             Self::OverwriteNonDefaults => MergeRule { placeholder: Some(Placeholder::Default), ..rule },
             // The column and the letter with which AWS DMS says what happened.
             Self::AwsDms => {
                 let marker = DeleteMarker { field: "Op".to_owned(), text: "D".to_owned() };
                 MergeRule { delete_marker: Some(marker), ..rule }
             }
+            Self::DebeziumOfMySql => MergeRule { by_binlog: true, ..by_event_of_debezium("_event_seq") },
+            Self::DebeziumOfPostgres => by_event_of_debezium("_event_lsn"),
         }
     }
+}
+
+/// As Apache Hudi 1.2 reads tables of versions 6 and 8, whichever release wrote them and whatever field they order by. Deletes
+/// have no place in the order, and values that Debezium did not have stay as it marked them; version 9 is otherwise.
+fn by_event_of_debezium(field: &str) -> MergeRule {
+    let marker = DeleteMarker { field: "_change_operation_type".to_owned(), text: "d".to_owned() };
+    let rule = MergeRule::new(MergeMode::EventTime, &[field.to_owned()]);
+    MergeRule { unordered_deletes: true, delete_marker: Some(marker), ..rule }
 }
 
 /// What a value looks like that a writer did not have.
@@ -231,7 +248,11 @@ mod tests {
     #[case("DefaultHoodieRecordPayload", by_event_time(None))]
     #[case("EventTimeAvroPayload", by_event_time(None))]
     #[case("OverwriteWithLatestAvroPayload", by_commit_time(None))]
-    #[case("PartialUpdateAvroPayload", MergeRule { as_partial_payload: true, ..by_event_time(Some(Placeholder::Default)) })]
+    #[case("PartialUpdateAvroPayload", MergeRule {
+        unordered_deletes: true, as_partial_payload: true, ..by_event_time(Some(Placeholder::Default))
+    })]
+    #[case("debezium.PostgresDebeziumAvroPayload", by_event_of_debezium("_event_lsn"))]
+    #[case("debezium.MySqlDebeziumAvroPayload", MergeRule { by_binlog: true, ..by_event_of_debezium("_event_seq") })]
     #[case("OverwriteNonDefaultsWithLatestAvroPayload", by_commit_time(Some(Placeholder::Default)))]
     fn payload_classes_of_older_tables(#[case] class: &str, #[case] expected: MergeRule) {
         for version in [6, 8] {
@@ -253,7 +274,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case("debezium.PostgresDebeziumAvroPayload")]
+    #[case("debezium.OracleDebeziumAvroPayload")]
     #[case("SomethingNew")]
     fn other_payloads_are_refused_by_name(#[case] class: &str) {
         let e = payload(6, class).unwrap_err();

@@ -136,7 +136,7 @@ impl Deltas {
 
     fn add_batch(&mut self, rows: RecordBatch) -> Result<usize> {
         let batch = self.batches.len();
-        self.orderings.push(OrderingColumns::of(&rows, &self.rule.ordering)?);
+        self.orderings.push(OrderingColumns::of(&rows, &self.rule)?);
         self.row_bytes += rows.get_array_memory_size() as u64;
         self.batches.push(rows);
         Ok(batch)
@@ -154,7 +154,7 @@ impl Deltas {
         }
         let column = self.index.add_keys(StringArray::from_iter_values(keys));
         for (row, ordering) in orderings.into_iter().enumerate() {
-            let ordering = ordering.filter(|_| !self.rule.as_partial_payload);
+            let ordering = ordering.filter(|_| !self.rule.unordered_deletes);
             self.push(Index::key(column, row)?, Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
         Ok(())
@@ -167,7 +167,7 @@ impl Deltas {
         positions: &mut impl Iterator<Item = u64>,
     ) -> Result<()> {
         for delete in deletes {
-            let ordering = OrderingKey::of_delete(&delete?.ordering)?.filter(|_| !self.rule.as_partial_payload);
+            let ordering = OrderingKey::of_delete(&delete?.ordering)?.filter(|_| !self.rule.unordered_deletes);
             let position = positions.next().ok_or_else(too_few_positions)?;
             self.push(Name::Position(position), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
@@ -280,7 +280,7 @@ impl Deltas {
     }
 
     fn delete_ordering_of(&self, batch: usize, row: usize) -> Option<OrderingKey> {
-        let counts = self.rule.by_event_time && !self.rule.as_partial_payload;
+        let counts = self.rule.by_event_time && !self.rule.unordered_deletes;
         let columns = self.orderings.get(batch).filter(|_| counts)?;
         (!columns.is_default(row)).then(|| columns.key(row))
     }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use arrow_array::builder::Int64Builder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
@@ -13,6 +15,7 @@ use arrow_schema::{DataType, TimeUnit};
 use hudini_format::key::field_values;
 use hudini_format::log::{DECIMAL_SCALE, OrderingValue};
 
+use super::rule::MergeRule;
 use crate::{Error, Result};
 
 /// One component of an ordering value, brought to a form in which values of one column compare.
@@ -172,11 +175,16 @@ fn compare_decimals(a: i128, a_scale: u32, b: i128, b_scale: u32) -> Option<Orde
 pub(crate) struct OrderingColumns(Vec<ArrayRef>);
 
 impl OrderingColumns {
-    pub(crate) fn of(batch: &RecordBatch, fields: &[String]) -> Result<Self> {
+    pub(crate) fn of(batch: &RecordBatch, rule: &MergeRule) -> Result<Self> {
+        let fields = &rule.ordering;
         let column = |name: &String| {
             field_values(batch, name)?.ok_or_else(|| Error::schema(format!("the ordering column '{name}' is missing")))
         };
         let columns: Vec<_> = fields.iter().map(column).collect::<Result<_>>()?;
+        if rule.by_binlog {
+            let places = fields.iter().zip(&columns).map(|(field, column)| binlog_places(field, column));
+            return Ok(Self(places.collect::<Result<Vec<_>>>()?.concat()));
+        }
         if let Some((field, column)) = fields.iter().zip(&columns).find(|(_, c)| !is_comparable(c.data_type())) {
             return Err(Error::unsupported(format!("the ordering column '{field}' of type {}", column.data_type())));
         }
@@ -207,6 +215,24 @@ impl OrderingColumns {
             }
         }
     }
+}
+
+/// The two numbers of texts like `10.154`, a column for each.
+fn binlog_places(field: &str, column: &ArrayRef) -> Result<Vec<ArrayRef>> {
+    let Some(texts) = column.as_string_opt::<i32>() else {
+        return Err(Error::schema(format!("the column '{field}' has no places in a log, but {}", column.data_type())));
+    };
+    let (mut files, mut positions) = (Int64Builder::new(), Int64Builder::new());
+    for text in texts {
+        let place = text.map(|text| {
+            let place = text.split_once('.').and_then(|(file, at)| Some((file.parse().ok()?, at.parse().ok()?)));
+            place.ok_or_else(|| Error::schema(format!("'{text}' in the column '{field}' is no place in a log")))
+        });
+        let (file, at): (Option<i64>, Option<i64>) = place.transpose()?.unzip();
+        files.append_option(file);
+        positions.append_option(at);
+    }
+    Ok(vec![Arc::new(files.finish()), Arc::new(positions.finish())])
 }
 
 fn is_comparable(data_type: &DataType) -> bool {
@@ -285,9 +311,10 @@ fn wrapped(column: &dyn Array, row: usize, in_array: bool) -> Result<OrderingVal
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     use arrow_array::{Int32Array, Int64Array, StringArray};
+
+    use crate::options::MergeMode;
 
     fn columns(arrays: Vec<ArrayRef>) -> OrderingColumns {
         OrderingColumns(arrays)
@@ -315,6 +342,24 @@ mod tests {
     fn texts_compare_by_their_bytes() {
         let texts = columns(vec![Arc::new(StringArray::from(vec!["\u{ff19}", "\u{1f6f6}"]))]);
         assert_eq!(Ordered::Row(&texts, 0).compare(&Ordered::Row(&texts, 1)), Some(Ordering::Less));
+    }
+
+    #[test]
+    fn places_in_a_binlog_are_two_numbers() {
+        let by_binlog = MergeRule { by_binlog: true, ..MergeRule::new(MergeMode::EventTime, &["seq".to_owned()]) };
+        let places = |texts: StringArray| {
+            let rows = RecordBatch::try_from_iter([("seq", Arc::new(texts) as ArrayRef)]).unwrap();
+            OrderingColumns::of(&rows, &by_binlog)
+        };
+        let found = places(StringArray::from(vec![Some("2.1000"), Some("10.5"), Some("10.50"), None])).unwrap();
+        let at = |row: usize| Ordered::Row(&found, row);
+        assert_eq!(at(0).compare(&at(1)), Some(Ordering::Less));
+        assert_eq!(at(2).compare(&at(1)), Some(Ordering::Greater));
+        assert_eq!(at(3).compare(&at(0)), Some(Ordering::Less));
+        for text in ["mysql-bin.5", "5", "", "1.2.3"] {
+            let error = places(StringArray::from(vec![text])).unwrap_err();
+            assert!(error.message().contains("'seq'"), "{error}");
+        }
     }
 
     #[test]

@@ -20,8 +20,12 @@ pub struct MergeRule {
     pub ordering: Vec<String>,
     /// Values of the winner that the loser's stand in for.
     pub placeholder: Option<Placeholder>,
-    /// As the payload class for partial updates does it in tables whose merge mode it is: a delete counts whatever its
-    /// ordering value, and a row after one counts; where the earlier of two rows wins, the meta columns are the later one's.
+    /// The ordering values are texts, `file.position` in MySQL's log: two numbers.
+    pub by_binlog: bool,
+    /// A delete counts whatever its ordering value, and a row after one counts.
+    pub unordered_deletes: bool,
+    /// As the payload class for partial updates does it in tables whose merge mode it is: where the earlier of two rows wins,
+    /// the meta columns are the later one's.
     pub as_partial_payload: bool,
     /// What makes a row a delete, beside the column of that name.
     pub delete_marker: Option<DeleteMarker>,
@@ -57,6 +61,8 @@ impl MergeRule {
             by_event_time,
             ordering: if by_event_time { ordering.to_vec() } else { Vec::new() },
             placeholder: None,
+            by_binlog: false,
+            unordered_deletes: false,
             as_partial_payload: false,
             delete_marker: None,
             virtual_keys: None,

@@ -184,7 +184,7 @@ impl SliceMerge {
         if self.deltas.merger().is_some() {
             return self.merge_by_merger(&base, &met);
         }
-        let ordering = OrderingColumns::of(&base, &self.deltas.rule().ordering)?;
+        let ordering = OrderingColumns::of(&base, self.deltas.rule())?;
         if self.deltas.composes() {
             self.merge_columns(&base, &ordering, met)
         } else {
@@ -274,7 +274,7 @@ impl SliceMerge {
     /// A custom merger decides about pairs of rows; a delete wins or loses by the rest of the rule.
     fn merge_by_merger(&mut self, base: &RecordBatch, met: &[(usize, Change)]) -> Result<Merged> {
         let total = base.num_rows();
-        let ordering = OrderingColumns::of(base, &self.deltas.rule().ordering)?;
+        let ordering = OrderingColumns::of(base, self.deltas.rule())?;
         let (mut old, mut new) = (Vec::new(), Vec::new());
         for (row, change) in met {
             if let Some(place) = change.row() {

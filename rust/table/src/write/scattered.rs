@@ -63,7 +63,7 @@ impl Choice {
     /// The keys that end in the batch.
     fn chosen(&self, batch: &RecordBatch, contest: &mut Contest) -> Result<Vec<(String, String)>> {
         let ordering = in_table_types(batch, &arrow_schema(&self.schema)?, Some(&self.columns()))?;
-        let ordering = OrderingColumns::of(&ordering, &self.rule.ordering)?;
+        let ordering = OrderingColumns::of(&ordering, &self.rule)?;
         let mut ended = Vec::new();
         let rows = text(batch, KEY_COLUMN)?.iter().zip(text(batch, PARTITION_COLUMN)?).enumerate();
         for (row, (key, partition)) in rows {
@@ -100,7 +100,7 @@ impl Choice {
     ) -> Result<BTreeMap<String, String>> {
         let mut winners: BTreeMap<&str, Option<Winner>> = keys.iter().map(|key| (key.as_str(), None)).collect();
         for (batch, names) in names.iter().enumerate() {
-            let columns = OrderingColumns::of(&rows(batch)?, &self.rule.ordering)?;
+            let columns = OrderingColumns::of(&rows(batch)?, &self.rule)?;
             for (row, (partition, key)) in names.partitions.iter().zip(&names.keys).enumerate() {
                 let winner = key.and_then(|key| winners.get_mut(key));
                 if let (Some(partition), Some(winner)) = (partition, winner) {
