@@ -35,6 +35,7 @@ class Writer:
             "hoodie.index.type": "SIMPLE",
             "hoodie.compact.inline": "false",
             "hoodie.metadata.enable": "false",
+            "hoodie.parquet.small.file.limit": "0",  # else what should be a log is a base file, written anew for new keys
             **{name.replace("__", "."): value for name, value in more.items()},
         }
 
