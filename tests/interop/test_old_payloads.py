@@ -35,7 +35,8 @@ class Writer:
             "hoodie.index.type": "SIMPLE",
             "hoodie.compact.inline": "false",
             "hoodie.metadata.enable": "false",
-            "hoodie.parquet.small.file.limit": "0",  # else what should be a log is a base file, written anew for new keys
+            # Else what should be a log is a base file, written anew for new keys.
+            "hoodie.parquet.small.file.limit": "0",
             **{name.replace("__", "."): value for name, value in more.items()},
         }
 
@@ -148,8 +149,35 @@ def test_events_of_debezium(oracle: Oracle, tmp_path: Path, payload: str, orderi
     assert found - {row["id"] for row in table.assert_same()} == found & {row["id"] for row in first[::9]}
     table.write("upsert", [event(number, PLACES[0], "u", "late") for number in range(0, len(HISTORIES), 18)])
     table.assert_same()
-    with pytest.raises(hudini.UnsupportedFeature, match="payload class|version 6"):
+    with pytest.raises(hudini.UnsupportedFeature, match=r"payload class|version 6"):
         hudini.open(table.path).delete(pa.Table.from_pylist(first[:1], EVENTS))
+
+
+TIMES = (4, 5, 6)
+
+
+def test_events_by_a_class_that_decides(oracle: Oracle, tmp_path: Path) -> None:
+    """Release 1.0 says of tables with this class that it decides, the others that it means a merge mode."""
+    payload = {"hoodie__datasource__write__payload__class": "org.apache.hudi.common.model.EventTimeAvroPayload"}
+    table = Writer(oracle, tmp_path / "t", VALUES, "MERGE_ON_READ", 8, **payload)
+    histories = list(product([*product(TIMES, (False, True)), None], repeat=3))
+    table.write("bulk_insert", [value(f"k{n}", "base", 1.0, 5) for n in range(len(histories))], "overwrite")
+    for at in range(3):
+        events = [(n, history[at]) for n, history in enumerate(histories) if history[at]]
+        table.write("upsert", [value(f"k{n}", str(at), None, ts, gone) for n, (ts, gone) in events])
+    by_mode = table.assert_same()
+    properties = table.path / ".hoodie" / "hoodie.properties"
+    stated = {
+        "hoodie.record.merge.mode": "CUSTOM",
+        "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+        "hoodie.compaction.payload.class": "org.apache.hudi.common.model.EventTimeAvroPayload",
+    }
+    kept = [line for line in properties.read_text().splitlines() if line.partition("=")[0] not in stated]
+    properties.write_text("\n".join([*kept, *(f"{key}={text}" for key, text in stated.items())]) + "\n")
+    properties.with_name(".hoodie.properties.crc").unlink(missing_ok=True)
+    assert len(table.assert_same()) > len(by_mode)
+    with pytest.raises(hudini.UnsupportedFeature, match="payload class"):
+        hudini.open(table.path).delete(pa.Table.from_pylist([value("k0", None, None, 9)], VALUES))
 
 
 @pytest.mark.parametrize("version", [8, 9])

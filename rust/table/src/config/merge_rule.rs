@@ -8,7 +8,7 @@
 use hudini_format::key::KeyConfig;
 
 use super::{FIRST_WITHOUT_PAYLOADS, TableConfig, keys};
-use crate::merge::{self, DeleteMarker, MergeRule, Placeholder, VirtualKeys};
+use crate::merge::{self, DeleteMarker, DeleteOrder, MergeRule, Placeholder, VirtualKeys};
 use crate::options::MergeMode;
 use crate::{Error, Result};
 
@@ -33,6 +33,8 @@ enum Winner {
 /// Payload classes that mean a merge mode and something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Payload {
+    /// A merge mode, but in tables of which release 1.0 says that the class decides.
+    EventTime,
     PartialUpdate,
     OverwriteNonDefaults,
     AwsDms,
@@ -86,7 +88,9 @@ fn custom(config: &TableConfig) -> Result<Winner> {
     let payload = config.get(keys::PAYLOAD);
     match (config.get(keys::MERGE_STRATEGY), payload) {
         (Some(id), _) if id != BY_PAYLOAD => Ok(Winner::Merger(id.to_owned())),
-        (_, Some(class)) if config.version < FIRST_WITHOUT_PAYLOADS => understood(keys::PAYLOAD, class),
+        (_, Some(class)) if config.version < FIRST_WITHOUT_PAYLOADS => {
+            Payload::of(class).map_or_else(|| understood(keys::PAYLOAD, class), |payload| Ok(Winner::Payload(payload)))
+        }
         (_, Some(class)) => Err(unknown(keys::PAYLOAD, class)),
         (_, None) => Err(Error::unsupported(format!("{}={CUSTOM} without a strategy", keys::MERGE_MODE))),
     }
@@ -121,6 +125,7 @@ fn unknown(key: &str, word: &str) -> Error {
 impl Payload {
     fn of(class: &str) -> Option<Self> {
         match class.strip_prefix("org.apache.hudi.")? {
+            "common.model.EventTimeAvroPayload" => Some(Self::EventTime),
             "common.model.PartialUpdateAvroPayload" => Some(Self::PartialUpdate),
             "common.model.OverwriteNonDefaultsWithLatestAvroPayload" => Some(Self::OverwriteNonDefaults),
             "common.model.AWSDmsAvroPayload" | "payload.AWSDmsAvroPayload" => Some(Self::AwsDms),
@@ -132,7 +137,9 @@ impl Payload {
 
     fn mode(self) -> MergeMode {
         match self {
-            Self::PartialUpdate | Self::DebeziumOfMySql | Self::DebeziumOfPostgres => MergeMode::EventTime,
+            Self::EventTime | Self::PartialUpdate | Self::DebeziumOfMySql | Self::DebeziumOfPostgres => {
+                MergeMode::EventTime
+            }
             Self::OverwriteNonDefaults | Self::AwsDms => MergeMode::CommitTime,
         }
     }
@@ -140,9 +147,10 @@ impl Payload {
     fn rule(self, ordering: &[String]) -> MergeRule {
         let rule = MergeRule::new(self.mode(), ordering);
         match self {
+            Self::EventTime => MergeRule { deletes: DeleteOrder::AgainstRows, ..rule },
             Self::PartialUpdate => MergeRule {
                 placeholder: Some(Placeholder::Default),
-                unordered_deletes: true,
+                deletes: DeleteOrder::Nothing,
                 as_partial_payload: true,
                 ..rule
             },
@@ -163,7 +171,7 @@ impl Payload {
 fn by_event_of_debezium(field: &str) -> MergeRule {
     let marker = DeleteMarker { field: "_change_operation_type".to_owned(), text: "d".to_owned() };
     let rule = MergeRule::new(MergeMode::EventTime, &[field.to_owned()]);
-    MergeRule { unordered_deletes: true, delete_marker: Some(marker), ..rule }
+    MergeRule { deletes: DeleteOrder::Nothing, delete_marker: Some(marker), ..rule }
 }
 
 /// What a value looks like that a writer did not have.
@@ -197,9 +205,9 @@ pub(super) fn check_writable(config: &TableConfig) -> Result<()> {
     if let Some(id) = &rule.merger {
         return Err(Error::unsupported(format!("writing to a table with the merge strategy {id}")));
     }
-    if rule.placeholder.is_some() || rule.delete_marker.is_some() {
+    if rule.placeholder.is_some() || rule.delete_marker.is_some() || rule.deletes != DeleteOrder::AsRows {
         return Err(Error::unsupported(
-            "writing to a table whose payload class merges column by column or marks deletes",
+            "writing to a table whose payload class merges column by column, marks deletes or orders them its own way",
         ));
     }
     if let Some(mode) = config.get(keys::PARTIAL_UPDATE) {
@@ -249,7 +257,7 @@ mod tests {
     #[case("EventTimeAvroPayload", by_event_time(None))]
     #[case("OverwriteWithLatestAvroPayload", by_commit_time(None))]
     #[case("PartialUpdateAvroPayload", MergeRule {
-        unordered_deletes: true, as_partial_payload: true, ..by_event_time(Some(Placeholder::Default))
+        deletes: DeleteOrder::Nothing, as_partial_payload: true, ..by_event_time(Some(Placeholder::Default))
     })]
     #[case("debezium.PostgresDebeziumAvroPayload", by_event_of_debezium("_event_lsn"))]
     #[case("debezium.MySqlDebeziumAvroPayload", MergeRule { by_binlog: true, ..by_event_of_debezium("_event_seq") })]
@@ -262,6 +270,10 @@ mod tests {
         let stated =
             [(keys::MERGE_MODE, "CUSTOM"), (keys::MERGE_STRATEGY, BY_PAYLOAD), (keys::PAYLOAD, class.as_str())];
         let written = of(&config(8, &stated));
+        let expected = match class.ends_with(".EventTimeAvroPayload") {
+            true => MergeRule { deletes: DeleteOrder::AgainstRows, ..expected },
+            false => expected,
+        };
         assert!(written.is_ok_and(|rule| rule == expected));
         assert!(of(&config(9, &stated)).is_err(), "there it is somebody's own");
     }

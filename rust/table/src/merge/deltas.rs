@@ -16,7 +16,7 @@ use super::deleted::{deleted_rows, record_keys};
 use super::index::{Index, Name};
 use super::ordering::{Ordered, OrderingColumns, OrderingKey};
 use super::rows::{self, Batches, Composition, Place};
-use super::rule::MergeRule;
+use super::rule::{DeleteOrder, MergeRule};
 use crate::{Error, Result};
 
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Deltas {
         }
         let column = self.index.add_keys(StringArray::from_iter_values(keys));
         for (row, ordering) in orderings.into_iter().enumerate() {
-            let ordering = ordering.filter(|_| !self.rule.unordered_deletes);
+            let ordering = ordering.filter(|_| self.orders_deletes());
             self.push(Index::key(column, row)?, Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
         Ok(())
@@ -167,7 +167,7 @@ impl Deltas {
         positions: &mut impl Iterator<Item = u64>,
     ) -> Result<()> {
         for delete in deletes {
-            let ordering = OrderingKey::of_delete(&delete?.ordering)?.filter(|_| !self.rule.unordered_deletes);
+            let ordering = OrderingKey::of_delete(&delete?.ordering)?.filter(|_| self.orders_deletes());
             let position = positions.next().ok_or_else(too_few_positions)?;
             self.push(Name::Position(position), Change::Delete { ordering, row: None }, &mut Pairs::default())?;
         }
@@ -259,6 +259,7 @@ impl Deltas {
             return Ok(true);
         }
         match (old, new) {
+            (Change::Delete { .. }, _) if self.rule.deletes == DeleteOrder::AgainstRows => Ok(new.row().is_some()),
             // A delete of everything stays what it is when a delete of a delete block follows; a row after it counts, and
             // so does a row that is marked as deleted.
             (Change::Delete { ordering: None, .. }, Change::Delete { row: None, .. }) => Ok(false),
@@ -279,9 +280,12 @@ impl Deltas {
         }
     }
 
+    fn orders_deletes(&self) -> bool {
+        self.rule.deletes != DeleteOrder::Nothing
+    }
+
     fn delete_ordering_of(&self, batch: usize, row: usize) -> Option<OrderingKey> {
-        let counts = self.rule.by_event_time && !self.rule.unordered_deletes;
-        let columns = self.orderings.get(batch).filter(|_| counts)?;
+        let columns = self.orderings.get(batch).filter(|_| self.rule.by_event_time && self.orders_deletes())?;
         (!columns.is_default(row)).then(|| columns.key(row))
     }
 

@@ -28,6 +28,6 @@ pub use deltas::Deltas;
 pub use keys::VirtualKeys;
 pub use log::{LogStats, SliceLogs};
 pub(crate) use rule::columns_of;
-pub use rule::{DeleteMarker, MergeRule, Placeholder};
+pub use rule::{DeleteMarker, DeleteOrder, MergeRule, Placeholder};
 pub use slice::{Batches, MergeCounts, Merged, SliceMerge};
 pub(crate) use survey::visible_blocks;

@@ -22,8 +22,7 @@ pub struct MergeRule {
     pub placeholder: Option<Placeholder>,
     /// The ordering values are texts, `file.position` in MySQL's log: two numbers.
     pub by_binlog: bool,
-    /// A delete counts whatever its ordering value, and a row after one counts.
-    pub unordered_deletes: bool,
+    pub deletes: DeleteOrder,
     /// As the payload class for partial updates does it in tables whose merge mode it is: where the earlier of two rows wins,
     /// the meta columns are the later one's.
     pub as_partial_payload: bool,
@@ -46,6 +45,17 @@ pub enum Placeholder {
     Text(String),
 }
 
+/// What the ordering value of a delete decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeleteOrder {
+    /// What that of a row does.
+    AsRows,
+    /// Nothing: a delete counts, and a row after one counts.
+    Nothing,
+    /// Whether it counts against rows before it. A row after it counts, and of two deletes the earlier.
+    AgainstRows,
+}
+
 /// Rows whose column has that text are deletes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteMarker {
@@ -62,7 +72,7 @@ impl MergeRule {
             ordering: if by_event_time { ordering.to_vec() } else { Vec::new() },
             placeholder: None,
             by_binlog: false,
-            unordered_deletes: false,
+            deletes: DeleteOrder::AsRows,
             as_partial_payload: false,
             delete_marker: None,
             virtual_keys: None,
