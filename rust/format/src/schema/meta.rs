@@ -16,7 +16,7 @@ pub const META_COLUMNS: [&str; 5] = [COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PART
 /// A row column with this name and the value true is a delete of its key.
 pub const IS_DELETED: &str = "_hoodie_is_deleted";
 
-/// Present with the value `D` or `-U`, it marks a delete too.
+/// In a log, it marks a delete too with the value `D` or `-U`. Rows of few tables have it: behind the others, as a sixth.
 pub const OPERATION: &str = "_hoodie_operation";
 
 pub fn is_meta(name: &str) -> bool {

@@ -135,7 +135,7 @@ impl<T: Taker> Visitor for RowReader<'_, T> {
         if block.kind == BlockKind::Delete {
             return Ok(Choice::Content);
         }
-        let writer = writer_schema(&mut self.parsed, block)?;
+        let writer = writer_schema(&mut self.parsed, block, self.schema)?;
         let names = names_in(&mut self.names, self.snapshot, block)?;
         (at_hand.columns, at_hand.renaming) = columns_to_decode(writer, self.schema, names)?;
         if block.is_partial() {
@@ -219,14 +219,20 @@ fn renamed(renaming: Option<&Projection>, rows: RecordBatch) -> Result<RecordBat
     }
 }
 
-/// The columns of a data block. Rows of a changelog say in a column of their own whether they are deletes, and would be
-/// shown as data.
-fn writer_schema<'p>(parsed: &'p mut Option<(String, Record)>, block: &Block<'_>) -> Result<&'p Record> {
+/// The columns of a data block. One of them may say which rows are deletes, which must not be overlooked where nobody
+/// reads it.
+fn writer_schema<'p>(
+    parsed: &'p mut Option<(String, Record)>,
+    block: &Block<'_>,
+    wanted: &Schema,
+) -> Result<&'p Record> {
     let text = block.schema()?;
     if parsed.as_ref().is_none_or(|(known, _)| known != text) {
         let record = Record::parse(text)?;
-        if record.field(meta::OPERATION).is_some() {
-            return Err(Error::unsupported(format!("log rows with the column {}", meta::OPERATION)));
+        if record.field(meta::OPERATION).is_some() && wanted.field_with_name(meta::OPERATION).is_err() {
+            let message = format!("log rows whose column {} tells deletes", meta::OPERATION);
+            let hint = "reads of rows follow it, if the table's newest file has it; change feeds do not";
+            return Err(Error::unsupported(message).with_hint(hint));
         }
         *parsed = Some((text.to_owned(), record));
     }

@@ -43,7 +43,8 @@ pub(crate) fn check_markers(columns: &Schema, marker: Option<&DeleteMarker>) -> 
     deleted_rows(&RecordBatch::new_empty(Arc::new(columns.clone())), marker).map(drop)
 }
 
-/// Where `_hoodie_is_deleted` is true or the marker's column has its text, if the rows have such columns.
+/// Where `_hoodie_is_deleted` is true, `_hoodie_operation` tells a delete or the row before an update, or the marker's
+/// column has its text, if the rows have such columns.
 pub(super) fn deleted_rows(rows: &RecordBatch, marker: Option<&DeleteMarker>) -> Result<Option<BooleanArray>> {
     let flagged = match rows.column_by_name(meta::IS_DELETED) {
         None => None,
@@ -52,13 +53,71 @@ pub(super) fn deleted_rows(rows: &RecordBatch, marker: Option<&DeleteMarker>) ->
             return Err(Error::schema(format!("{} must be boolean, not {}", meta::IS_DELETED, column.data_type())));
         }
     };
+    let flagged = match texts_of(rows, meta::OPERATION)? {
+        None => flagged,
+        Some(operations) => Some(either(flagged, &by_operation(operations)?)),
+    };
     let Some(marker) = marker else { return Ok(flagged) };
-    let Some(column) = rows.column_by_name(&marker.field) else { return Ok(flagged) };
-    let texts = column.as_string_opt::<i32>().ok_or_else(|| {
-        Error::unsupported(format!("the delete marker in column '{}' of type {}", marker.field, column.data_type()))
-    })?;
-    let is_flagged = |row: usize| flagged.as_ref().is_some_and(|flagged| flagged.is_valid(row) && flagged.value(row));
-    let marked =
-        texts.iter().enumerate().map(|(row, text)| Some(is_flagged(row) || text == Some(marker.text.as_str())));
-    Ok(Some(marked.collect()))
+    let Some(texts) = texts_of(rows, &marker.field)? else { return Ok(flagged) };
+    let marked = texts.iter().map(|text| Some(text == Some(marker.text.as_str()))).collect();
+    Ok(Some(either(flagged, &marked)))
+}
+
+fn texts_of<'r>(rows: &'r RecordBatch, column: &str) -> Result<Option<&'r StringArray>> {
+    let Some(values) = rows.column_by_name(column) else { return Ok(None) };
+    let texts = values.as_string_opt::<i32>();
+    texts.map(Some).ok_or_else(|| {
+        Error::unsupported(format!("the delete marker in column '{column}' of type {}", values.data_type()))
+    })
+}
+
+/// What is no operation Apache Hudi does not read either.
+fn by_operation(operations: &StringArray) -> Result<BooleanArray> {
+    let is_delete = |operation: Option<&str>| match operation {
+        Some("D" | "-U") => Ok(Some(true)),
+        None | Some("I" | "U") => Ok(Some(false)),
+        Some(other) => Err(Error::corrupt(format!("'{other}' is no {}", meta::OPERATION))),
+    };
+    operations.iter().map(is_delete).collect()
+}
+
+/// Where one of both is true.
+fn either(flagged: Option<BooleanArray>, marked: &BooleanArray) -> BooleanArray {
+    let Some(flagged) = flagged else { return marked.clone() };
+    let pairs = flagged.iter().zip(marked.iter());
+    pairs.map(|(flagged, marked)| Some(flagged == Some(true) || marked == Some(true))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use arrow_array::ArrayRef;
+
+    fn rows(flags: Option<[Option<bool>; 5]>, operations: [Option<&str>; 5]) -> RecordBatch {
+        let operations = Arc::new(StringArray::from(operations.to_vec())) as ArrayRef;
+        let flags = flags.map(|flags| (meta::IS_DELETED, Arc::new(BooleanArray::from(flags.to_vec())) as ArrayRef));
+        RecordBatch::try_from_iter_with_nullable(
+            flags.into_iter().chain([(meta::OPERATION, operations)]).map(|(name, values)| (name, values, true)),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn deletes_and_rows_before_updates_are_gone() {
+        let operations = [Some("I"), Some("-U"), Some("U"), Some("D"), None];
+        let gone = |flags| deleted_rows(&rows(flags, operations), None).unwrap().unwrap();
+        assert_eq!(gone(None), BooleanArray::from(vec![false, true, false, true, false]));
+        let flags = [Some(true), None, None, Some(false), Some(true)];
+        assert_eq!(gone(Some(flags)), BooleanArray::from(vec![true, true, false, true, true]));
+        let marker = DeleteMarker { field: meta::OPERATION.to_owned(), text: "U".to_owned() };
+        let marked = deleted_rows(&rows(None, operations), Some(&marker)).unwrap().unwrap();
+        assert_eq!(marked, BooleanArray::from(vec![false, true, true, true, false]));
+    }
+
+    #[test]
+    fn what_is_no_operation_is_no_row() {
+        let error = deleted_rows(&rows(None, [Some("I"), Some("d"), None, None, None]), None).unwrap_err();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::CorruptFile, "'d' is no _hoodie_operation"));
+    }
 }

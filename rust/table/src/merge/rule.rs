@@ -96,7 +96,7 @@ impl MergeRule {
     /// The columns that merging asks for, whether they are wanted or not.
     pub(super) fn needs(&self, column: &str, by_position: bool) -> bool {
         self.merger.is_some()
-            || column == meta::IS_DELETED
+            || [meta::IS_DELETED, meta::OPERATION].contains(&column)
             || self.is_ordered_by(column)
             || self.delete_marker.as_ref().is_some_and(|marker| marker.field == column)
             || (!by_position && self.makes_keys(column))

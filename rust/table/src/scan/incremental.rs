@@ -11,6 +11,7 @@ use hudini_format::action::CommitMetadata;
 use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::pin::{Candidates, Laps};
+use super::{ScanRequest, operation};
 use crate::Result;
 use crate::config::TableConfig;
 use crate::storage::Storage;
@@ -49,6 +50,7 @@ impl Window {
 pub(super) fn pin(
     table: &Table,
     config: &TableConfig,
+    request: &ScanRequest,
     window: &Window,
     laps: &mut Laps<'_>,
 ) -> Result<(Snapshot, Candidates)> {
@@ -56,7 +58,10 @@ pub(super) fn pin(
     let timeline = window.timeline(storage, config)?;
     let window = window.settled(table, &timeline)?;
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
-    let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    let mut snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    if operation::matters(config, request) {
+        operation::show(&table.storage, config, &mut snapshot)?;
+    }
     let mut touched = Touched::default();
     for instant in timeline.commits().filter(|instant| window.holds(instant)) {
         touched.add(instant, &timeline.commit_metadata(storage, instant)?);

@@ -9,6 +9,7 @@ mod gone;
 mod hollow;
 mod incremental;
 mod moment;
+mod operation;
 mod parallel;
 mod pin;
 mod plain;
@@ -44,6 +45,7 @@ use stages::Stages;
 
 pub use changes::{ChangeSplit, Images};
 pub use incremental::Window;
+pub(crate) use operation::is_there as tells_operations;
 pub use plain::Plain;
 pub(crate) use prune::PartitionFilter;
 pub use prune::{Evidence, Pruned};
@@ -190,6 +192,7 @@ impl Scan {
         let sources = Sources::of(table, &config, &slices, snapshot.evolution.is_some())?;
         let memory = memory(table, &request)?;
         let (location, batch_size) = (table.location.clone(), request.batch_size());
+        let snapshot = snapshot.to_travel();
         let reading = Reading { location, snapshot, shape, rule, unmerged, sources, memory, batch_size };
         let schema = match pinned.found {
             Found::Rows { .. } => output_schema(&reading, &request)?,

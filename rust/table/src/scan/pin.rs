@@ -8,6 +8,7 @@ use super::ScanRequest;
 use super::changes::{self, Images};
 use super::incremental::{self, Window};
 use super::moment;
+use super::operation;
 use super::prune::{Choice, Pruned};
 use super::shape::RowShape;
 use super::skip::Indexed;
@@ -131,13 +132,16 @@ pub(super) fn pin(
             let warnings = Vec::from_iter(warning);
             return Ok((snapshot, Pinned { found, pruned, listing, warnings, took: laps.took }));
         }
-        let (snapshot, candidates) = incremental::pin(table, config, &window, &mut laps)?;
+        let (snapshot, candidates) = incremental::pin(table, config, request, &window, &mut laps)?;
         let pinned = candidates.chosen(table, config, shape, &snapshot, choice(&snapshot)?, laps)?;
         return Ok((snapshot, pinned));
     }
     let timeline = timeline_back_to(table, config, as_of.as_deref())?;
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
-    let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    let mut snapshot = Snapshot::pin(storage, config, &timeline, until)?;
+    if operation::matters(config, request) {
+        operation::show(&table.storage, config, &mut snapshot)?;
+    }
     laps.done("timeline");
     // Asked anew, and only where something is gone: the other one counts what it leaves out.
     let mut uncounted = None;

@@ -80,7 +80,8 @@ impl RowShape {
     pub(super) fn shown(&self, snapshot: &Snapshot, with_meta: bool) -> Result<Schema> {
         let stored = Self::stored(snapshot)?;
         let with_meta = with_meta && !self.virtual_keys;
-        let fields = stored.fields().iter().filter(|f| with_meta || !meta::is_meta(f.name()));
+        let is_meta = |name: &str| meta::is_meta(name) || name == meta::OPERATION;
+        let fields = stored.fields().iter().filter(|f| with_meta || !is_meta(f.name()));
         Ok(Schema::new(fields.map(|f| self.shown_field(f)).collect::<Vec<_>>()))
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use hudini_format::action::{CleanerPlan, CommitMetadata, RequestedReplaceMetadata};
+use hudini_format::action::{CleanerPlan, CommitMetadata, RequestedReplaceMetadata, WriteStat};
 use hudini_format::instant::{Action, Layout};
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{avro_text, meta};
@@ -41,6 +41,9 @@ pub struct Snapshot {
     pub evolution: Option<Evolution>,
     /// Log files of version 6 carry their slice's base instant; later ones their own.
     pub logs_named_by_slice: bool,
+    /// Where the newest commit that brought rows wrote them. Only planning asks for it, so it does not travel.
+    #[serde(skip)]
+    pub(crate) newest_files: Vec<String>,
 }
 
 /// How much of the past a snapshot holds.
@@ -88,6 +91,7 @@ impl Snapshot {
             schema: None,
             evolution: None,
             logs_named_by_slice: timeline.layout == Layout::One,
+            newest_files: Vec::new(),
         };
         for instant in commits.iter().filter(|i| i.action == Action::ReplaceCommit) {
             let metadata = timeline.commit_metadata(storage, instant)?;
@@ -110,6 +114,7 @@ impl Snapshot {
             Until::Completed(_) => {
                 let newest = Self::pin(storage, config, timeline, Until::Now)?;
                 (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
+                snapshot.newest_files = newest.newest_files;
             }
         }
         Ok(snapshot)
@@ -130,6 +135,9 @@ impl Snapshot {
         let mut rewriting = Vec::new();
         for instant in commits.iter().rev() {
             let metadata = timeline.commit_metadata(storage, instant)?;
+            if self.newest_files.is_empty() {
+                self.newest_files = files_with_rows(&metadata);
+            }
             if until == Until::Now && rewrites(&metadata) {
                 rewriting.push((*instant, metadata));
             } else if self.takes_schema_of(storage, config, instant, &metadata)? {
@@ -197,6 +205,11 @@ impl Snapshot {
         chosen
     }
 
+    /// The same without what only planning asks for.
+    pub(crate) fn to_travel(self) -> Self {
+        Self { newest_files: Vec::new(), ..self }
+    }
+
     /// Whether files of this instant count: it completed, or it is older than the active timeline.
     pub fn is_committed(&self, requested: &str) -> bool {
         self.completed.contains_key(requested) || self.is_archived(requested)
@@ -215,6 +228,12 @@ impl Snapshot {
     pub fn newest(&self) -> Option<&str> {
         self.completed.keys().next_back().map(String::as_str)
     }
+}
+
+/// The files of a commit to which rows were added, or in which some are new.
+fn files_with_rows(metadata: &CommitMetadata) -> Vec<String> {
+    let has_rows = |stat: &&WriteStat| stat.num_inserts.max(stat.num_update_writes).is_some_and(|count| count > 0);
+    metadata.write_stats().filter(has_rows).filter_map(|stat| stat.path.clone()).collect()
 }
 
 /// Whether the commit's operation is one that brings no rows of its own.

@@ -1,12 +1,13 @@
 //! What has to hold, and to be known, before a write takes its instant.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use hudini_format::action::RequestedReplaceMetadata;
 use hudini_format::instant::Action;
 use hudini_format::key::outermost;
-use hudini_format::schema;
+use hudini_format::schema::{self, meta};
 
 use super::locate::Locator;
 use super::replace;
@@ -15,6 +16,8 @@ use super::rows::{self, Lack};
 use crate::config::{TableConfig, keys};
 use crate::merge;
 use crate::options::{self, Operation, Opt, Options};
+use crate::scan;
+use crate::storage::Storage;
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::{Error, Result};
 
@@ -120,6 +123,15 @@ pub(crate) fn refuse_columns(snapshot: &Snapshot) -> Result<()> {
             .with_hint(format!("'{}' holds vectors; Apache Hudi 1.2 writes them", column.name()))),
         None => Ok(()),
     }
+}
+
+/// What became of rows before is for readers to know; rows that do not say it would make them overlook that.
+pub(crate) fn refuse_operations(storage: &Arc<dyn Storage>, config: &TableConfig, snapshot: &Snapshot) -> Result<()> {
+    if scan::tells_operations(storage, config, snapshot)? {
+        let message = format!("writing to a table whose rows have the column {}", meta::OPERATION);
+        return Err(Error::unsupported(message).with_hint("Flink writes such tables, for one; they are read only"));
+    }
+    Ok(())
 }
 
 fn holds_vectors(column: &Field) -> bool {

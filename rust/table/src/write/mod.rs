@@ -30,7 +30,7 @@ mod workers;
 pub use action::{Action, check};
 pub(crate) use action::{by_partition, check_schema, lock, stated_schema};
 pub use asked::asked;
-pub(crate) use begin::{refuse_columns, schema_text};
+pub(crate) use begin::{refuse_columns, refuse_operations, schema_text};
 pub use kept::Kept;
 pub use local::{delete_partitions, write};
 pub use locate::{KEY_COLUMN, Locator, PARTITION_COLUMN, SLOT_COLUMN};
