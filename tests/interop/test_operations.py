@@ -130,14 +130,24 @@ def test_it_is_shown_while_the_newest_file_has_it(
 ) -> None:
     path = tmp_path / "table"
     given = options(version, "EVENT_TIME_ORDERING", table_type)
-    for number, says_operations in enumerate([False, True, True, False]):
-        rows = [("0", number, "u", ""), (str(number), number, "n", "")]
-        told = {"hoodie.allow.operation.metadata.field": str(says_operations).lower()}
+    steps = [("upsert", False), ("upsert", True), ("upsert", True), ("delete", True), ("upsert", False)]
+    for number, (operation, says_operations) in enumerate(steps):
+        rows = [("0", number, "u", ""), (str(number), number, "n", "")] if operation == "upsert" else [("1", 9, "", "")]
+        told = {
+            "hoodie.datasource.write.operation": operation,
+            "hoodie.allow.operation.metadata.field": str(says_operations).lower(),
+        }
         oracle.write(path, table_of(rows).drop_columns([ALIAS]), given | told)
         ours, theirs = hudini.open(str(path)).read().to_arrow(), oracle.read(path)
         assert difference(ours, theirs) is None
         assert ours.column_names == theirs.column_names
         assert (COLUMN in ours.column_names) == says_operations
+        instants = sorted(str(action["instant"]) for action in hudini.open(str(path)).history())
+        for instant in instants[:-1] if number in (2, 4) else []:
+            then = hudini.open(str(path)).read(as_of=instant).to_arrow()
+            theirs = oracle.read(path, query_options("time_travel", as_of=instant))
+            assert difference(then, theirs) is None
+            assert then.column_names == theirs.column_names
 
 
 def test_an_operation_that_nobody_knows(oracle: Oracle, tmp_path: Path) -> None:

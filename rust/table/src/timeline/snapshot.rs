@@ -114,8 +114,10 @@ impl Snapshot {
             Until::Completed(_) => {
                 let newest = Self::pin(storage, config, timeline, Until::Now)?;
                 (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
-                snapshot.newest_files = newest.newest_files;
             }
+        }
+        if until != Until::Now || snapshot.newest_files.is_empty() {
+            snapshot.newest_files = newest_files(storage, timeline)?;
         }
         Ok(snapshot)
     }
@@ -228,6 +230,17 @@ impl Snapshot {
     pub fn newest(&self) -> Option<&str> {
         self.completed.keys().next_back().map(String::as_str)
     }
+}
+
+/// Those of the newest commit that has such files; whatever state is read, it is the timeline's.
+fn newest_files(storage: &dyn Storage, timeline: &Timeline) -> Result<Vec<String>> {
+    for instant in timeline.commits().rev() {
+        let files = files_with_rows(&timeline.commit_metadata(storage, instant)?);
+        if !files.is_empty() {
+            return Ok(files);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// The files of a commit to which rows were added, or in which some are new.
