@@ -192,7 +192,7 @@ impl Scan {
         let sources = Sources::of(table, &config, &slices, snapshot.evolution.is_some())?;
         let memory = memory(table, &request)?;
         let (location, batch_size) = (table.location.clone(), request.batch_size());
-        let snapshot = snapshot.to_travel();
+        let snapshot = snapshot.travelling();
         let reading = Reading { location, snapshot, shape, rule, unmerged, sources, memory, batch_size };
         let schema = match pinned.found {
             Found::Rows { .. } => output_schema(&reading, &request)?,

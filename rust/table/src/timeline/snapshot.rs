@@ -208,7 +208,7 @@ impl Snapshot {
     }
 
     /// The same without what only planning asks for.
-    pub(crate) fn to_travel(self) -> Self {
+    pub(crate) fn travelling(self) -> Self {
         Self { newest_files: Vec::new(), ..self }
     }
 
