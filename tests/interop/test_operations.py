@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,11 +160,9 @@ def test_an_operation_that_nobody_knows(oracle: Oracle, tmp_path: Path) -> None:
 
 def test_a_table_whose_newest_files_lack_it(oracle: Oracle, tmp_path: Path) -> None:
     """Reads say so, rather than show rows that are deleted."""
-    path, newer = tmp_path / "table", tmp_path / "newer"
-    for rows in (FIRST, SECOND):
+    path = tmp_path / "table"
+    for rows in (FIRST, SECOND, [("30", 1, "z", "I")]):
         oracle.write(path, table_of(rows), options(9, "EVENT_TIME_ORDERING"))
-    shutil.copytree(path, newer)
-    oracle.write(newer, table_of([("30", 1, "z", "I")]), options(9, "EVENT_TIME_ORDERING"))
-    put_in_place(newer, lambda file: is_data(file) and ".log." in file.name)
+    put_in_place(path, lambda file: ".log." in file.name)
     with pytest.raises(hudini.UnsupportedFeature, match=COLUMN):
-        hudini.open(str(newer)).read().to_arrow()
+        hudini.open(str(path)).read().to_arrow()

@@ -114,9 +114,10 @@ impl Snapshot {
             Until::Completed(_) => {
                 let newest = Self::pin(storage, config, timeline, Until::Now)?;
                 (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
+                snapshot.newest_files = newest.newest_files;
             }
         }
-        if until != Until::Now || snapshot.newest_files.is_empty() {
+        if matches!(until, Until::Requested(_)) || snapshot.newest_files.is_empty() {
             snapshot.newest_files = newest_files(storage, timeline)?;
         }
         Ok(snapshot)
