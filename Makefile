@@ -17,10 +17,13 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 # Spark binds to an address that the machine's name may not resolve to.
 export SPARK_LOCAL_IP ?= 127.0.0.1
-# CI must not change the lock file.
+# CI must not change the lock file, and compiles everything with one profile (Cargo.toml says why).
 LOCKED := $(if $(CI),--locked)
+TESTS_AS := $(if $(CI),--profile ci)
+WHEEL_AS := $(if $(CI),--profile ci,--release)
+BUILT := $${CARGO_TARGET_DIR:-target}/$(if $(CI),ci,debug)
 # The extension module itself holds no tests, and would have to be linked against a whole Python to run as one.
-CARGO_TEST := cargo test $(LOCKED) --workspace --exclude hudini-python
+CARGO_TEST := cargo test $(LOCKED) $(TESTS_AS) --workspace --exclude hudini-python
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -type f -not -path '*/target/*' -not -path '*/tests/*' -not -path 'rust/fuzz/*')
 PYTHON_SOURCES := pyproject.toml $(shell find python -type f \( -name '*.py' -o -name '*.pyi' -o -name py.typed \))
@@ -47,10 +50,10 @@ $(OLDEST)/.tools: requirements/spark-oldest.txt
 	$(OLDEST)/bin/python -m pip install $(PIP_FLAGS) -r $<
 	touch $@
 
-# One release build serves everything: the environments install the wheel that a user would.
+# One build serves everything: the environments install the wheel that a user would.
 $(WHEEL): $(RUST_SOURCES) $(PYTHON_SOURCES) $(VENV)/.tools
 	rm -f dist/hudini-*.whl
-	$(BIN)/maturin build $(LOCKED) --release --quiet --out dist
+	$(BIN)/maturin build $(LOCKED) $(WHEEL_AS) --quiet --out dist
 	touch $@
 
 $(READY) $(READY_OLDEST): %/.hudini: $(WHEEL) %/.tools
@@ -77,7 +80,7 @@ test-rust: $(VENV)/.tools ## the tests of the Rust crates
 GENERATE_SECONDS ?= 10
 test-fuzz: $(VENV)/.tools ## mutated inputs for every decoder, GENERATE_SECONDS a target
 	$(CARGO_TEST) --quiet --no-run  # built together with the tests: alone, it would have all dependencies built anew
-	"$${CARGO_TARGET_DIR:-target}/debug/hudini-fuzz" generate --seconds $(GENERATE_SECONDS) --jobs 2
+	"$(BUILT)/hudini-fuzz" generate --seconds $(GENERATE_SECONDS) --jobs 2
 
 test-python: $(READY) ## the Python tests that need no Spark
 	$(BIN)/python $(PYTEST) --ignore=tests/spark --ignore=tests/interop --ignore=tests/clouds
@@ -137,7 +140,7 @@ lint-sources: $(VENV)/.tools
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_licences.py
 	$(BIN)/mypy --no-error-summary
-	cargo clippy $(LOCKED) --workspace --all-targets --quiet -- -D warnings
+	cargo clippy $(LOCKED) $(TESTS_AS) --workspace --all-targets --quiet -- -D warnings
 
 lint-stubs: $(READY)
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest hudini._core --concise --allowlist tools/stubtest-allowlist.txt --mypy-config-file pyproject.toml
