@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
+import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
+from pyspark.sql.functions import udf
 
 from tests.interop.oracle.services import UNPASSABLE, Services
 from tests.interop.oracle.worker import collect
@@ -71,6 +75,34 @@ class Table(Services):
 
     def upsert(self, numbers: Iterable[int], ts: int | None, tag: str = "b", **write: Any) -> None:
         self.write(people(numbers, ts, tag), "upsert", **write)
+
+    @contextlib.contextmanager
+    def slow_upsert(self, numbers: Iterable[int], ts: int, tag: str) -> Iterator[None]:
+        """An upsert that is under way while the block runs, and then completes."""
+        gate = str(self.folder / "gate")
+
+        def waited(name: str) -> str:
+            while not os.path.exists(gate):
+                time.sleep(0.1)
+            return name
+
+        frame = self.spark.createDataFrame(list(people(numbers, ts, tag)), SCHEMA).coalesce(1)
+        frame = frame.withColumn("name", udf(waited, "string")("name"))
+        write = frame.write.format("hudi").options(**{**self.options, WRITE + "operation": "upsert"}).mode("append")
+        before = self._requests()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            done = pool.submit(write.save, str(self.path))
+            try:
+                while self._requests() == before and not done.done():
+                    time.sleep(0.1)
+                yield
+            finally:
+                Path(gate).touch()
+            done.result()
+        Path(gate).unlink()
+
+    def _requests(self) -> int:
+        return sum(1 for _ in (self.path / ".hoodie" / "timeline").glob("*.deltacommit.requested"))
 
     def delete(self, numbers: Iterable[int], ts: int | None = 9, **write: Any) -> None:
         self.write(people(numbers, ts, "d"), "delete", **write)

@@ -23,6 +23,25 @@ pub struct PendingCompaction {
     pub instant: String,
 }
 
+/// Where time travel ends. Slices that began later are not of the state, nor are the logs in them, whose writers were asked for
+/// earlier and completed later: so files are put into slices first, by all that is known now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cut {
+    as_of: String,
+    /// What was requested later, and has completed.
+    later: BTreeSet<String>,
+}
+
+impl Cut {
+    pub(crate) fn new(as_of: &str, later: BTreeSet<String>) -> Self {
+        Self { as_of: as_of.to_owned(), later }
+    }
+
+    pub(crate) fn keeps(&self, base_instant: &str) -> bool {
+        base_instant <= self.as_of.as_str()
+    }
+}
+
 /// A pinned state of the table, made once for each scan or write and carried along.
 ///
 /// An instant alone pins nothing: a slow writer that completes later would change what "as of T" means.
@@ -44,6 +63,9 @@ pub struct Snapshot {
     /// Where the newest commit that brought rows wrote them. Only planning asks for it, so it does not travel.
     #[serde(skip)]
     pub(crate) newest_files: Vec<String>,
+    /// Files are put into slices before it travels.
+    #[serde(skip)]
+    pub(crate) cut: Option<Cut>,
 }
 
 /// How much of the past a snapshot holds.
@@ -58,6 +80,12 @@ pub enum Until<'a> {
 }
 
 impl Until<'_> {
+    fn cut(self, timeline: &Timeline) -> Option<Cut> {
+        let Self::Requested(as_of) = self else { return None };
+        let later = timeline.commits().filter(|instant| !self.sees(instant)).map(|instant| instant.requested.clone());
+        Some(Cut::new(as_of, later.collect()))
+    }
+
     fn sees(self, instant: &Instant) -> bool {
         match self {
             Self::Now => true,
@@ -66,11 +94,10 @@ impl Until<'_> {
         }
     }
 
-    /// Whether that action, a compaction or not, was planned by then and had not completed.
+    /// Whether slices begin with that action, if it is a compaction, although it has not completed.
     fn sees_pending(self, instant: &Instant) -> bool {
         match self {
-            Self::Now => !instant.is_completed(),
-            Self::Requested(time) => !instant.is_completed() && instant.requested.as_str() <= time,
+            Self::Now | Self::Requested(_) => !instant.is_completed(),
             Self::Completed(time) => instant.requested.as_str() <= time && !self.sees(instant),
         }
     }
@@ -92,6 +119,7 @@ impl Snapshot {
             evolution: None,
             logs_named_by_slice: timeline.layout == Layout::One,
             newest_files: Vec::new(),
+            cut: until.cut(timeline),
         };
         for instant in commits.iter().filter(|i| i.action == Action::ReplaceCommit) {
             let metadata = timeline.commit_metadata(storage, instant)?;
@@ -210,12 +238,17 @@ impl Snapshot {
 
     /// The same without what only planning asks for.
     pub(crate) fn travelling(self) -> Self {
-        Self { newest_files: Vec::new(), ..self }
+        Self { newest_files: Vec::new(), cut: None, ..self }
     }
 
     /// Whether files of this instant count: it completed, or it is older than the active timeline.
     pub fn is_committed(&self, requested: &str) -> bool {
         self.completed.contains_key(requested) || self.is_archived(requested)
+    }
+
+    /// Whether a slice begins with base files of this instant, be it one of the state or a later one.
+    pub(crate) fn begins_slices(&self, requested: &str) -> bool {
+        self.is_committed(requested) || self.cut.as_ref().is_some_and(|cut| cut.later.contains(requested))
     }
 
     pub fn is_archived(&self, requested: &str) -> bool {

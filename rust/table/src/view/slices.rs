@@ -95,7 +95,7 @@ fn grouped(
     for (name, file) in bases {
         // Apache Hudi first makes a slice of an uncommitted base file and then drops it, together with the logs it had
         // placed there. Here it never was.
-        if snapshot.is_committed(&name.instant) {
+        if snapshot.begins_slices(&name.instant) {
             add_base(&mut groups, partition, name, file)?;
         }
     }
@@ -103,6 +103,10 @@ fn grouped(
         groups.entry(pending.file_id.clone()).or_default().entry(pending.instant.clone()).or_default();
     }
     place_logs(snapshot, archived, partition, &mut groups, logs)?;
+    if let Some(cut) = &snapshot.cut {
+        groups.values_mut().for_each(|group| group.retain(|instant, _| cut.keeps(instant)));
+        groups.retain(|_, group| !group.is_empty());
+    }
     Ok(groups)
 }
 
@@ -200,7 +204,7 @@ mod tests {
     use crate::context::ManualClock;
     use crate::storage::Storage;
     use crate::storage::memory::Memory;
-    use crate::timeline::PendingCompaction;
+    use crate::timeline::{Cut, PendingCompaction};
 
     const ID: &str = "f-0";
 
@@ -214,6 +218,7 @@ mod tests {
             evolution: None,
             logs_named_by_slice: false,
             newest_files: Vec::new(),
+            cut: None,
         }
     }
 
@@ -301,6 +306,21 @@ mod tests {
         let pending = PendingCompaction { partition: "p".into(), file_id: ID.into(), instant: "300".into() };
         s.pending_compactions.insert(pending);
         assert_eq!(seen(&s, &["100"], &["200", "400"]), some("100", &["200", "400"]));
+    }
+
+    /// A write of 200 was slow: a compaction was planned beside it, at 450, and has its log in a slice of the future.
+    #[test]
+    fn the_past_has_no_logs_of_slices_that_began_later() {
+        let mut s = snapshot(&[("100", "110"), ("200", "600"), ("250", "260")]);
+        let later = |instants: &[&str]| Some(Cut::new("300", instants.iter().map(|t| (*t).to_owned()).collect()));
+        s.cut = later(&["450"]);
+        assert_eq!(seen(&s, &["100", "450"], &["200", "250"]), some("100", &["250"]));
+        assert_eq!(seen(&s, &["450"], &["200"]), None);
+        s.cut = later(&[]);
+        assert_eq!(seen(&s, &["100", "450"], &["200", "250"]), some("100", &["200", "250"]), "never committed");
+        let pending = PendingCompaction { partition: "p".into(), file_id: ID.into(), instant: "450".into() };
+        s.pending_compactions.insert(pending);
+        assert_eq!(seen(&s, &["100"], &["200", "250"]), some("100", &["250"]));
     }
 
     #[test]
