@@ -25,6 +25,7 @@ use crate::{Error, ErrorKind, Result};
 pub use evolution::Evolution;
 pub(crate) use history::{CompletionTimes, archived, history_dir};
 pub(crate) use load::{again_if_gone, instants_in};
+#[cfg(test)]
 pub(crate) use snapshot::Cut;
 pub use snapshot::{PendingCompaction, Snapshot, Until};
 pub(crate) use snapshot::{arrow_schema, cleaned_away, first_pending_write, planned_cleans, whole_since};
