@@ -17,11 +17,14 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 # Spark binds to an address that the machine's name may not resolve to.
 export SPARK_LOCAL_IP ?= 127.0.0.1
-# CI must not change the lock file, and compiles everything with one profile (Cargo.toml says why).
+# CI must not change the lock file.
 LOCKED := $(if $(CI),--locked)
-TESTS_AS := $(if $(CI),--profile ci)
-WHEEL_AS := $(if $(CI),--profile ci,--release)
-BUILT := $${CARGO_TARGET_DIR:-target}/$(if $(CI),ci,debug)
+# One profile for all that is built, as `.ci/run` has it; without, a user's wheel comes out. Not chosen by CI, which is set where
+# wheels are released, too.
+BUILD_PROFILE ?=
+TESTS_AS := $(if $(BUILD_PROFILE),--profile $(BUILD_PROFILE))
+WHEEL_AS := --profile $(or $(BUILD_PROFILE),release)
+BUILT := $${CARGO_TARGET_DIR:-target}/$(or $(BUILD_PROFILE),debug)
 # The extension module itself holds no tests, and would have to be linked against a whole Python to run as one.
 CARGO_TEST := cargo test $(LOCKED) $(TESTS_AS) --workspace --exclude hudini-python
 

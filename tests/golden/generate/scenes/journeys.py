@@ -30,7 +30,10 @@ def go_on(t: Table) -> None:
 
 def end(t: Table) -> None:
     t.upsert(range(0, 30, 5), ts=5, tag="end")
-    t.ask_usual(incremental=False)
+    t.ask_usual(incremental=False, time_travel=False)
+    # The compaction of an upgrade is planned beside the write that takes the version on.
+    for number, (requested, _, _) in enumerate(t.commits()):
+        t.ask(f"time_travel_{number}", "time_travel", as_of=requested)
 
 
 journey(
@@ -100,7 +103,10 @@ def old_version(t: Table, version: str) -> None:
     first_writes(t)
     t.fail(range(0, 24, 2), ts=4)
     t.upsert(range(0, 30, 5), ts=5, tag="end")
-    t.ask_usual(incremental=False)
+    t.ask_usual(incremental=False, time_travel=False)
+    # The compaction of an upgrade is planned beside the write that takes the version on.
+    for number, (requested, _, _) in enumerate(t.commits()):
+        t.ask(f"time_travel_{number}", "time_travel", as_of=requested)
 
 
 journey(
