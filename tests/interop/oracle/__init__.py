@@ -8,7 +8,7 @@
 `install` fetches the pieces, `worker` runs inside their environment, `client` talks to it.
 """
 
-from .client import Oracle, OracleError
+from .client import Oracle, OracleError, SlowWrite
 from .install import VERSIONS, OracleUnavailable
 
-__all__ = ["VERSIONS", "Oracle", "OracleError", "OracleUnavailable"]
+__all__ = ["VERSIONS", "Oracle", "OracleError", "OracleUnavailable", "SlowWrite"]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ class OracleError(Exception):
     def __init__(self, chain: list[str]) -> None:
         super().__init__("\n  caused by ".join(chain))
         self.chain = chain
+
+
+@dataclass(frozen=True)
+class SlowWrite:
+    """A write that is under way."""
+
+    end: Callable[[], None]
 
 
 class Oracle:
@@ -74,6 +82,14 @@ class Oracle:
         source = self._new_file()
         pq.write_table(rows, source)
         self._call("write", path=str(path), rows=str(source), options=dict(options), mode=mode)
+
+    def begin_write(self, path: str | Path, rows: pa.Table, options: Mapping[str, str]) -> SlowWrite:
+        """The same, of merge-on-read tables of version 8 and up, asked for and under way until somebody ends it."""
+        source = self._new_file()
+        pq.write_table(rows, source)
+        gate = str(source.with_suffix(".gate"))
+        self._call("begin_write", path=str(path), rows=str(source), options=dict(options), mode="append", gate=gate)
+        return SlowWrite(lambda: self._call("end_write", gate=gate))
 
     def read(
         self,

@@ -4,8 +4,11 @@ Arguments: the file descriptor for replies, the version of Apache Hudi, the path
 """
 
 import json
+import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,7 +45,7 @@ def open_session(jar):
         "spark.default.parallelism": "2",
         "spark.ui.enabled": "false",
     }
-    builder = SparkSession.builder.master("local[2]").appName("oracle")
+    builder = SparkSession.builder.master("local[4]").appName("oracle")
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -55,6 +58,17 @@ def collect(frame):
     return pa.Table.from_batches(batches, schema=schema)
 
 
+def waiting_for(gate):
+    """What gives rows as they are, when a file is there."""
+
+    def wait(batches):
+        while not os.path.exists(gate):
+            time.sleep(0.05)
+        yield from batches
+
+    return wait
+
+
 class Worker:
     def __init__(self, version, jar):
         # Beside this script only: the generator of the golden tables imports what is below from the package.
@@ -65,11 +79,27 @@ class Worker:
         self.spark = open_session(jar)
         self.files = Files(self.spark)
         self.services = Services
+        self.slow = {}
 
     def write(self, path, rows, options, mode):
         # One partition, so that "the later row of the batch" means the same on both sides.
         frame = self.spark.read.parquet(rows).coalesce(1)
         frame.write.format("hudi").options(**options).mode(mode).save(path)
+
+    def begin_write(self, path, rows, options, mode, gate):
+        """A write that was asked for, and does not complete before its gate is there."""
+        frame = self.spark.read.parquet(rows).coalesce(1)
+        frame = frame.mapInArrow(waiting_for(gate), frame.schema)
+        pool = ThreadPoolExecutor(1)
+        save = frame.write.format("hudi").options(**options).mode(mode).save
+        before, self.slow[gate] = self._requests(path), pool.submit(save, path)
+        pool.shutdown(wait=False)
+        while self._requests(path) == before and not self.slow[gate].done():
+            time.sleep(0.05)
+
+    def end_write(self, gate):
+        with open(gate, "w"):
+            self.slow.pop(gate).result()
 
     def read(self, path, options, condition, columns, answer):
         frame = self.spark.read.format("hudi").options(**options).load(path)
@@ -103,6 +133,13 @@ class Worker:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def _requests(self, path):
+        return sum(
+            1
+            for name in os.listdir(f"{path}/.hoodie/timeline")
+            if name.endswith((".deltacommit.requested", ".commit.requested"))
+        )
 
     def _meta_client(self, path):
         return self.services(self.spark, self.version, path, {}).meta_client()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from . import data
 from .plan import Plan, Step
-from .player import ARCHIVE_NOW, CLEAN_NOW, EVOLUTION, SCHEMA_ON_READ
+from .player import ARCHIVE_NOW, CLEAN_NOW, DROPPED, EVOLUTION, NON_BLOCKING, SCHEMA_ON_READ, VIRTUAL
 
 EVENT, COMMIT = "EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"
 WRITERS = (("1.2.0", 9), ("1.2.0", 9), ("1.2.0", 9), ("1.0.2", 8), ("1.2.0", 8), ("1.2.0", 6))
@@ -50,7 +50,8 @@ def plans(draw: st.DrawFn, widely: bool) -> Plan:
         ordering=draw(orderings(writer, version, merge_mode)),
         partition=partition,
         columns=tuple(draw(st.lists(st.sampled_from(kinds(writer)), min_size=1, max_size=5, unique=True))),
-        options=draw(options(writer, version, table_type, partition)),
+        options=draw(options(writer, version, table_type, partition))
+        | (draw(odd_options(version, table_type, partition)) if widely else {}),
         steps=(),
     )
     if len(plan.ordering) == 1 and version > 6 and draw(probably(0.15)):
@@ -90,6 +91,7 @@ def options(draw: st.DrawFn, writer: str, version: int, table_type: str, partiti
     chosen |= draw(metadata_options(index))
     if table_type == "mor":
         chosen |= draw(log_options(version))
+        chosen |= NON_BLOCKING if version > 6 and draw(probably(0.2)) else {}
     if draw(probably(0.3)):
         chosen["hoodie.table.cdc.enabled"] = "true"
         mode = draw(st.sampled_from(("data_before_after", "data_before", "op_key_only")))
@@ -98,6 +100,27 @@ def options(draw: st.DrawFn, writer: str, version: int, table_type: str, partiti
         chosen.update({"hoodie.parquet.small.file.limit": "104857600"})  # inserts go into files that are there
     if draw(probably(0.15)):
         chosen |= {"hoodie.clean.automatic": "true", **CLEAN_NOW, **ARCHIVE_NOW}
+    return chosen
+
+
+@st.composite
+def odd_options(draw: st.DrawFn, version: int, table_type: str, partition: tuple[str, ...]) -> dict[str, str]:
+    """What seldom anybody asks for: small pieces of files, tables without meta columns or partition columns."""
+    rare = [
+        {"hoodie.parquet.compression.codec": draw(st.sampled_from(("snappy", "zstd", "uncompressed")))},
+        {"hoodie.parquet.block.size": "2048", "hoodie.parquet.page.size": "512"},
+        {"hoodie.metadata.compact.max.delta.commits": "2"},
+        {"hoodie.datasource.write.row.writer.enable": "false"},
+        {"hoodie.combine.before.insert": "true"},
+        VIRTUAL,
+    ]
+    if table_type == "mor":
+        rare += [{"hoodie.logfile.max.size": "2048"}, {"hoodie.logfile.data.block.max.size": "1024"}]
+    if partition:
+        rare += [DROPPED]
+    chosen: dict[str, str] = {}
+    for each in rare:
+        chosen |= each if draw(probably(0.15)) else {}
     return chosen
 
 
@@ -136,7 +159,9 @@ def steps(draw: st.DrawFn, plan: Plan, widely: bool) -> tuple[Step, ...]:
     for _ in range(draw(st.integers(2, 7))):
         verb = draw(st.sampled_from(verbs(plan)))
         if widely and draw(probably(0.4)):
-            verb = draw(st.sampled_from(("move_on", "ours", "ours") if hudini_writes(plan) else ("move_on",)))
+            # A write that is under way does not go from release to release.
+            others = "slow_upsert" if plan.has(NON_BLOCKING) else "move_on"
+            verb = draw(st.sampled_from((others, *verbs_of_hudini(plan))))
         made.append(draw(step(plan, verb, known)))
         if verb == "move_on":
             plan = plan.moved_on(made[-1])
@@ -155,11 +180,15 @@ def can_cluster(plan: Plan) -> bool:
     return plan.options["hoodie.index.type"] != "BUCKET" and SCHEMA_ON_READ not in plan.options
 
 
-def hudini_writes(plan: Plan) -> bool:
-    """Whether that is likely. What else it declines is told with the outcome."""
+def verbs_of_hudini(plan: Plan) -> list[str]:
+    """What it is likely to do. What else it declines is told with the outcome."""
     refused = {"hoodie.table.cdc.enabled", SCHEMA_ON_READ} & {*plan.options}
     blooms = plan.options.get("hoodie.metadata.index.bloom.filter.enable") == "true"
-    return plan.version > 6 and plan.options["hoodie.index.type"] != "GLOBAL_SIMPLE" and not (refused or blooms)
+    if plan.version == 6 or refused or blooms:
+        return []
+    chosen = ["our_service"] * 2 if plan.table_type == "mor" else []
+    writes = plan.options["hoodie.index.type"] != "GLOBAL_SIMPLE" and not plan.has(NON_BLOCKING)
+    return chosen + ["ours"] * 4 if writes else chosen
 
 
 def verbs(plan: Plan) -> list[str]:
@@ -169,6 +198,10 @@ def verbs(plan: Plan) -> list[str]:
     chosen += ["rename_column", "drop_column"] * 2 if SCHEMA_ON_READ in plan.options else []
     if can_cluster(plan):
         chosen += ["cluster", "cluster"]
+    if plan.has(NON_BLOCKING):
+        refused = {"insert_overwrite", "insert_overwrite_table", "delete_partition"}
+        chosen = [verb for verb in chosen if verb not in refused]
+        chosen += ["slow_upsert"] * 6 + ["compact", "clean", *verbs_of_hudini(plan)]
     if plan.partition:
         chosen += ["delete_partition", "insert_overwrite"]
     if plan.table_type == "mor":
@@ -186,7 +219,11 @@ def step(draw: st.DrawFn, plan: Plan, verb: str, known: int) -> Step:
         words = (draw(st.sampled_from(("upsert", "upsert", "insert", "remove"))),)
         if words == ("insert",):
             return Step(verb, tuple(range(known, known + draw(st.integers(1, 9)))), seed, words=words)
-    if verb in ("upsert", "merge_into", "fail", "ours"):
+    if verb == "our_service":
+        return Step(verb, words=(draw(st.sampled_from(("compact", "compact", "clean"))),))
+    if verb == "slow_upsert":
+        words = (str(draw(st.integers(0, 3))),)
+    if verb in ("upsert", "slow_upsert", "merge_into", "fail", "ours"):
         numbers = draw(st.lists(st.integers(0, known + 3), min_size=1, max_size=16))
         if verb == "merge_into":  # a row may be matched once
             return Step(verb, tuple(dict.fromkeys(numbers)), seed)

@@ -38,6 +38,9 @@ class Plan:
         """Every release that writes to the table."""
         return {self.writer, *(step.words[0] for step in self.steps if step.verb == "move_on")}
 
+    def has(self, options: dict[str, str]) -> bool:
+        return options.items() <= self.options.items()
+
     def moved_on(self, step: Step) -> Plan:
         """As if the table had been begun by the release, and in the version, that it is in from this step on."""
         release, version = step.words

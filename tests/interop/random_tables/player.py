@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hudini
-from tests.interop.oracle import Oracle, OracleError
+from tests.interop.oracle import Oracle, OracleError, SlowWrite
 from tests.interop.oracle.services import NEWEST, UNPASSABLE
 from tests.support.compare import difference
 
@@ -29,6 +29,21 @@ ARCHIVE_NOW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
 WIDER = {"int": "long", "float": "double"}
 VERSION_NAMES = {6: "SIX", 8: "EIGHT"}
 SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+# Tables without meta columns, and without partition columns in their files; only ever set to be so.
+VIRTUAL = {"hoodie.populate.meta.fields": "false"}
+DROPPED = {WRITE + "drop.partition.columns": "true"}
+# Writers that do not wait for each other.
+NON_BLOCKING = {
+    "hoodie.table.type": "MERGE_ON_READ",
+    "hoodie.metadata.record.index.enable": "false",  # which 1.0.2 cannot keep for new keys in logs
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "SIMPLE",
+    "hoodie.bucket.index.num.buckets": "2",
+    "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    "hoodie.cleaner.policy.failed.writes": "LAZY",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+}
 EVOLUTION = {SCHEMA_ON_READ: "true", WRITE + "schema.allow.auto.evolution.column.drop": "true"}
 
 
@@ -43,13 +58,27 @@ class Player:
         self.refused: list[str] = []
         self.declined: list[str] = []
         self.problems: list[str] = []
+        # By the number of the step before which they complete.
+        self.under_way: dict[int, list[SlowWrite]] = {}
+        self.number = 0
 
     def play(self) -> None:
-        for number, step in enumerate(self.plan.steps):
-            try:
-                getattr(self, step.verb)(step)
-            except OracleError as error:
-                self.refused.append(f"step {number}, {step.verb}: {cause(error)}")
+        for step in self.plan.steps:
+            self._end_writes(lambda at: at <= self.number)
+            self._try(step.verb, getattr(self, step.verb), step)
+            self.number += 1
+        self._end_writes(lambda _: True)
+
+    def _try(self, what: str, act: Callable[..., None], *arguments: Step) -> None:
+        try:
+            act(*arguments)
+        except OracleError as error:
+            self.refused.append(f"step {self.number}, {what}: {cause(error)}")
+
+    def _end_writes(self, is_due: Callable[[int], bool]) -> None:
+        for at in sorted(filter(is_due, self.under_way)):
+            for write in self.under_way.pop(at):
+                self._try("slow write", write.end)
 
     def move_on(self, step: Step) -> None:
         """To another release, whose next write takes the table to its version, if that is a higher one."""
@@ -70,6 +99,12 @@ class Player:
 
     def upsert(self, step: Step) -> None:
         self._write("upsert", step)
+
+    def slow_upsert(self, step: Step) -> None:
+        """That completes so many steps later."""
+        rows, chosen = data.rows(self.plan, step, self.columns), {**self.options, WRITE + "operation": "upsert"}
+        write = self.oracle.begin_write(self.path, rows, chosen)
+        self.under_way.setdefault(self.number + 1 + int(step.words[0]), []).append(write)
 
     def delete(self, step: Step) -> None:
         self._write("delete", step)
@@ -141,6 +176,26 @@ class Player:
         problem = difference(ours, theirs)
         if problem is not None:
             self.problems.append(f"{operation} by hudini: {problem}")
+
+    def our_service(self, step: Step) -> None:
+        """Which changes no row."""
+        before = self.oracles(NEWEST).read(self.path)
+        if before.num_columns == 0:
+            return  # the table's first write was refused
+        services = hudini.open(self.path).services
+        try:
+            if step.words == ("clean",):
+                services.clean(retain=1)
+            else:
+                services.compact()
+        except hudini.UnsupportedFeature as error:
+            self.declined.append(f"{step.words[0]}: {error}")
+        except hudini.HudiniError as error:
+            self.problems.append(f"{step.words[0]} by hudini: {type(error).__name__}: {error}")
+        ours, theirs = (_without_when(rows) for rows in (self.oracles(NEWEST).read(self.path), before))
+        problem = difference(ours, theirs)
+        if problem is not None:
+            self.problems.append(f"{step.words[0]} by hudini: {problem}")
 
     # ---- services ----
 

@@ -73,7 +73,7 @@ pub(super) fn pin(
     let warnings = listed.warning.take().into_iter().chain(timeline.warning()).collect();
     let slices = touched.slices(storage, listed.slices(storage, config, &snapshot)?, &snapshot)?;
     laps.done("listing");
-    let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warnings, newest: false };
+    let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warnings, now: None };
     Ok((snapshot, candidates))
 }
 

@@ -17,7 +17,7 @@ use crate::context::Clock;
 use crate::metadata::MetadataTable;
 use crate::options::{self, MergeType, QueryType};
 use crate::table::Table;
-use crate::timeline::{Snapshot, Timeline, Until};
+use crate::timeline::{Order, Snapshot, Timeline, Until};
 use crate::view::{Absent, FileSlice, Listing, Partitions, Source};
 use crate::{Error, ErrorKind, Result};
 
@@ -85,8 +85,8 @@ pub(super) struct Candidates {
     pub(super) metadata: Option<MetadataTable>,
     /// What the caller should know of how they were found.
     pub(super) warnings: Vec<String>,
-    /// Whether all their rows are read, merged, and nothing is newer.
-    pub(super) newest: bool,
+    /// The writes up to now, if all rows are read, merged, as they are now.
+    pub(super) now: Option<Order>,
 }
 
 /// Whether a file that a commit names and that is gone is an error, or passed over.
@@ -172,7 +172,8 @@ pub(super) fn pin(
     absent.check(storage, &slices)?;
     let merged = table.options.get_or_default(&options::MERGE_TYPE)? != MergeType::Unmerged;
     let newest = as_of.is_none() && merged && mode == QueryType::Snapshot;
-    let candidates = Candidates { slices, commits: None, metadata, warnings, newest };
+    let now = newest.then(|| Order::of(&timeline, config));
+    let candidates = Candidates { slices, commits: None, metadata, warnings, now };
     let pinned = candidates.chosen(table, config, shape, &snapshot, choice.into_inner(), laps)?;
     Ok((snapshot, pinned))
 }
@@ -188,14 +189,14 @@ impl Candidates {
         mut choice: Choice,
         mut laps: Laps<'_>,
     ) -> Result<Pinned> {
-        let Self { mut slices, commits, metadata, mut warnings, newest } = self;
+        let Self { mut slices, commits, metadata, mut warnings, now } = self;
         slices.retain(|slice| choice.wants(slice));
         let mut pruned = choice.pruned();
         if let Some(metadata) = metadata.as_ref().filter(|_| !slices.is_empty())
             && table.options.get_or_default(&options::DATA_SKIPPING)?
         {
             let storage = table.storage.as_ref();
-            let read = Indexed { storage, metadata, config, snapshot, shape, choice: &choice, newest };
+            let read = Indexed { storage, metadata, config, snapshot, shape, choice: &choice, now: now.as_ref() };
             warnings.extend(read.leave_out(&mut slices, &mut pruned)?);
         }
         laps.done("pruning");

@@ -245,6 +245,7 @@ mod tests {
 
     use hudini_format::action::CommitMetadata;
     use hudini_format::history::{self, HistoryFile};
+    use rstest::rstest;
 
     use super::*;
     use crate::context::ManualClock;
@@ -336,6 +337,21 @@ mod tests {
         assert_eq!(known(), ["100", "200"]);
         put("100_1006.savepoint");
         assert_eq!(known(), ["100", "150", "160", "200"]);
+    }
+
+    #[rstest]
+    #[case::before_it_completed("1002_1003.commit", false)]
+    #[case::after_it_completed("1006_1007.commit", true)]
+    fn an_archived_write_may_have_been_overtaken(#[case] active: &str, #[case] is_kept: bool) {
+        use crate::timeline::{Order, Timeline};
+        let memory = table();
+        let archived = file(&memory, &["050", "100"]);
+        manifest(&memory, 1, vec![archived]);
+        memory.replace(&format!("{DIR}/_version_"), b"1").unwrap();
+        memory.replace(&format!(".hoodie/timeline/{active}"), b"").unwrap();
+        let config = TableConfig::load(&memory).unwrap();
+        let order = Order::of(&Timeline::load(&memory, &config).unwrap(), &config);
+        assert_eq!(order.is_kept(&memory, &config).unwrap(), is_kept);
     }
 
     #[test]

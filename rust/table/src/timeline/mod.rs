@@ -6,6 +6,7 @@
 mod evolution;
 mod history;
 mod load;
+mod order;
 mod snapshot;
 mod times;
 mod transitions;
@@ -25,6 +26,7 @@ use crate::{Error, ErrorKind, Result};
 pub use evolution::Evolution;
 pub(crate) use history::{CompletionTimes, archived, history_dir};
 pub(crate) use load::{again_if_gone, instants_in};
+pub(crate) use order::Order;
 #[cfg(test)]
 pub(crate) use snapshot::Cut;
 pub use snapshot::{PendingCompaction, Snapshot, Until};

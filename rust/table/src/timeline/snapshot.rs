@@ -137,13 +137,14 @@ impl Snapshot {
                 });
             }
         }
-        match until {
-            Until::Now | Until::Requested(_) => snapshot.take_schema(storage, config, timeline, &commits, until)?,
-            Until::Completed(_) => {
-                let newest = Self::pin(storage, config, timeline, Until::Now)?;
-                (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
-                snapshot.newest_files = newest.newest_files;
-            }
+        if !matches!(until, Until::Completed(_)) {
+            snapshot.take_schema(storage, config, timeline, &commits, until)?;
+        }
+        if snapshot.schema.is_none() && until != Until::Now {
+            // Ranges, and what was before the first row, have the columns of now.
+            let newest = Self::pin(storage, config, timeline, Until::Now)?;
+            (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
+            snapshot.newest_files = newest.newest_files;
         }
         if matches!(until, Until::Requested(_)) || snapshot.newest_files.is_empty() {
             snapshot.newest_files = newest_files(storage, timeline)?;

@@ -3,7 +3,8 @@
 //! | index | tells of | holds |
 //! |---|---|---|
 //! | column statistics, bloom filters, both of expressions | files, by name | always: a file never changes |
-//! | partition statistics, record index, secondary index | the newest state of the table | for a read of that very state |
+//! | record index | the newest state of the table | for a read of that very state |
+//! | partition statistics, secondary index | the same, as the write saw it that was asked for last | the same, if writes completed in the order in which they were asked for |
 //!
 //! An index that is damaged, or that is given up while it is read, costs a warning and leaves nothing out.
 
@@ -20,7 +21,7 @@ use crate::config::TableConfig;
 use crate::filter::Predicate;
 use crate::metadata::{InPartition, MetadataTable};
 use crate::storage::Storage;
-use crate::timeline::Snapshot;
+use crate::timeline::{Order, Snapshot};
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
@@ -36,8 +37,8 @@ pub(super) struct Indexed<'r> {
     pub(super) snapshot: &'r Snapshot,
     pub(super) shape: &'r RowShape,
     pub(super) choice: &'r Choice,
-    /// Whether all rows are read as they are now, merged.
-    pub(super) newest: bool,
+    /// The writes up to now, if all rows are read as they are now, merged.
+    pub(super) now: Option<&'r Order>,
 }
 
 /// Which slices are still wanted, one for one; `None` if the index has nothing to say.
@@ -62,7 +63,7 @@ impl Indexed<'_> {
         let Some(predicate) = self.choice.predicate() else { return Ok(Vec::new()) };
         let question = Question { read: self, predicate, columns: self.shape.shown(self.snapshot, true)? };
         // An index that is ahead of the timeline may know a row's next place, and not this one.
-        let of_now = OF_NOW.iter().filter(|_| self.newest && !self.metadata.is_ahead());
+        let of_now = OF_NOW.iter().filter(|_| self.now.is_some() && !self.metadata.is_ahead());
         let mut warnings = Vec::new();
         for evidence in of_now.chain(&OF_FILES).copied() {
             if slices.is_empty() {
@@ -82,13 +83,20 @@ impl Question<'_> {
     fn ask(&self, evidence: Evidence, slices: &[FileSlice]) -> Result<Wanted> {
         match evidence {
             Evidence::RecordIndex => self.by_record_index(slices),
-            Evidence::SecondaryIndex => self.by_secondary_index(slices),
-            Evidence::PartitionStats => self.by_partition_stats(slices),
+            Evidence::SecondaryIndex => self.if_in_order(self.by_secondary_index(slices)?),
+            Evidence::PartitionStats => self.if_in_order(self.by_partition_stats(slices)?),
             Evidence::ColumnStats => self.by_column_stats(slices),
             Evidence::ExpressionIndex => self.by_expression_indexes(slices),
             Evidence::BloomFilters => self.by_bloom_filters(slices),
             Evidence::Paths | Evidence::Buckets => Ok(None),
         }
+    }
+
+    /// What the write says that was asked for last, unless it may not have known of all before it.
+    fn if_in_order(&self, wanted: Wanted) -> Result<Wanted> {
+        let Indexed { storage, config, now: Some(order), .. } = *self.read else { return Ok(None) };
+        let leaves_out = wanted.iter().flatten().any(|wanted| !wanted);
+        Ok(if leaves_out && !order.is_kept(storage, config)? { None } else { wanted })
     }
 
     /// Whether files have a column in the type in which it is shown. What folders tell is not read from files.
