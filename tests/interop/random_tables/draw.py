@@ -198,10 +198,6 @@ def verbs(plan: Plan) -> list[str]:
     chosen += ["rename_column", "drop_column"] * 2 if SCHEMA_ON_READ in plan.options else []
     if can_cluster(plan):
         chosen += ["cluster", "cluster"]
-    if plan.has(NON_BLOCKING):
-        refused = {"insert_overwrite", "insert_overwrite_table", "delete_partition"}
-        chosen = [verb for verb in chosen if verb not in refused]
-        chosen += ["slow_upsert"] * 6 + ["compact", "clean", *verbs_of_hudini(plan)]
     if plan.partition:
         chosen += ["delete_partition", "insert_overwrite"]
     if plan.table_type == "mor":
@@ -209,6 +205,9 @@ def verbs(plan: Plan) -> list[str]:
         chosen += ["log_compact"] if plan.version > 6 else []
         # 1.1.1 writes parts of rows that are not there, and nobody but hudini reads those.
         chosen += ["merge_into", "merge_into"] if plan.version > 6 and plan.writer != "1.1.1" else []
+    if plan.has(NON_BLOCKING):
+        chosen = [verb for verb in chosen if not verb.startswith("insert_overwrite")]
+        chosen += ["slow_upsert"] * 6 + ["compact", "clean", *verbs_of_hudini(plan)]
     return chosen
 
 

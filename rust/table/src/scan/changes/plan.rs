@@ -1,9 +1,10 @@
 //! The writes of a range, and where the changes of each file group are found.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, WriteStat};
+use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
 use super::{ChangeLog, FoundIn, Part};
@@ -41,6 +42,7 @@ pub(in crate::scan) fn pin(
         },
         archived: CompletionTimes::new(storage, config),
         whole_since: whole_since(storage, &timeline)?,
+        gone: replaced_before(storage, &timeline, window.start.as_ref())?,
         partitions: BTreeMap::new(),
         parts: Vec::new(),
     };
@@ -48,10 +50,27 @@ pub(in crate::scan) fn pin(
         let metadata = timeline.commit_metadata(storage, instant)?;
         if changes_rows(storage, &timeline, instant, &metadata)? {
             plan.add(instant, metadata).map_err(|e| e.at_instant(&instant.requested))?;
+        } else {
+            plan.gone.extend(replaced_by(&metadata));
         }
     }
     timeline.check_whole(storage, config)?;
     Ok((snapshot, plan.parts, timeline.warning()))
+}
+
+/// The file groups that were replaced before the range.
+fn replaced_before(storage: &dyn Storage, timeline: &Timeline, start: Option<&String>) -> Result<BTreeSet<Group>> {
+    let mut replaced = BTreeSet::new();
+    let replacing = timeline.commits().filter(|instant| instant.action == Action::ReplaceCommit);
+    for instant in replacing.filter(|instant| instant.completed.as_ref() <= start) {
+        replaced.extend(replaced_by(&timeline.commit_metadata(storage, instant)?));
+    }
+    Ok(replaced)
+}
+
+fn replaced_by(metadata: &CommitMetadata) -> impl Iterator<Item = Group> {
+    let replaced = metadata.partition_to_replace_file_ids.iter().flatten();
+    replaced.flat_map(|(partition, ids)| ids.iter().map(|id| (partition.clone(), id.clone())))
 }
 
 fn changes_rows(
@@ -67,11 +86,16 @@ fn changes_rows(
     }
 }
 
+/// Partition and file id.
+type Group = (String, String);
+
 struct Plan<'s> {
     storage: &'s dyn Storage,
     snapshot: Snapshot,
     archived: CompletionTimes<'s>,
     whole_since: Option<String>,
+    /// Replaced by now. Who writes to one all the same (buckets without locks keep their ids) writes what nobody sees.
+    gone: BTreeSet<Group>,
     /// The files of each file group, listed when a write needs the partition.
     partitions: BTreeMap<String, BTreeMap<String, PartitionFiles>>,
     parts: Vec<Part>,
@@ -92,16 +116,17 @@ impl Plan<'_> {
         let mut after = before.clone();
         after.completed.insert(instant.requested.clone(), completed.to_owned());
         let around = Around { instant, completed, before, after };
-        for (partition, ids) in metadata.partition_to_replace_file_ids.unwrap_or_default() {
-            for id in ids {
-                let gone = self.replaced(&around, &partition, &id)?;
+        for group in replaced_by(&metadata) {
+            if !self.gone.contains(&group) {
+                let gone = self.replaced(&around, &group.0, &group.1)?;
                 self.push(&around, gone.map(FoundIn::Gone));
+                self.gone.insert(group);
             }
         }
         for (partition, stats) in metadata.partition_to_write_stats.unwrap_or_default() {
             let mut groups: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
             for stat in stats {
-                if let Some(id) = &stat.file_id {
+                if let Some(id) = stat.file_id.as_ref().filter(|id| !self.is_gone(&partition, id)) {
                     groups.entry(id.clone()).or_default().push(stat);
                 }
             }
@@ -111,6 +136,10 @@ impl Plan<'_> {
             }
         }
         Ok(())
+    }
+
+    fn is_gone(&self, partition: &str, id: &str) -> bool {
+        !self.gone.is_empty() && self.gone.contains(&(partition.to_owned(), id.to_owned()))
     }
 
     fn push(&mut self, around: &Around<'_>, found_in: Option<FoundIn>) {
