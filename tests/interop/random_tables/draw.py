@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from . import data
 from .plan import Plan, Step
-from .player import ARCHIVE_NOW, CLEAN_NOW, DROPPED, EVOLUTION, NON_BLOCKING, SCHEMA_ON_READ, VIRTUAL
+from .player import ARCHIVE_NOW, CLEAN_NOW, DROPPED, EVOLUTION, INDEXES_OF, NON_BLOCKING, SCHEMA_ON_READ, VIRTUAL
 
 EVENT, COMMIT = "EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"
 WRITERS = (("1.2.0", 9), ("1.2.0", 9), ("1.2.0", 9), ("1.0.2", 8), ("1.2.0", 8), ("1.2.0", 6))
@@ -196,6 +196,8 @@ def verbs(plan: Plan) -> list[str]:
     chosen = ["upsert"] * 8 + ["delete"] * 3 + ["insert"] * 2 + ["fail", "clean", "archive", "rollback"]
     chosen += ["savepoint", "restore", "add_column", "widen", "insert_overwrite", "insert_overwrite_table"]
     chosen += ["rename_column", "drop_column"] * 2 if SCHEMA_ON_READ in plan.options else []
+    # SQL looks for one ordering field of the name "o0,o1".
+    chosen += ["update_sql", "delete_sql"] if len(plan.ordering) < 2 else []
     if can_cluster(plan):
         chosen += ["cluster", "cluster"]
     if plan.partition:
@@ -205,8 +207,11 @@ def verbs(plan: Plan) -> list[str]:
         chosen += ["log_compact"] if plan.version > 6 else []
         # 1.1.1 writes parts of rows that are not there, and nobody but hudini reads those.
         chosen += ["merge_into", "merge_into"] if plan.version > 6 and plan.writer != "1.1.1" else []
+    if plan.has({"hoodie.metadata.enable": "true"}) and plan.version > 6 and plan.writer == "1.2.0":
+        chosen += ["create_index", "create_index"]
     if plan.has(NON_BLOCKING):
-        chosen = [verb for verb in chosen if not verb.startswith("insert_overwrite")]
+        # What makes an index waits for all writes that are under way.
+        chosen = [verb for verb in chosen if not verb.startswith(("insert_overwrite", "create_index"))]
         chosen += ["slow_upsert"] * 6 + ["compact", "clean", *verbs_of_hudini(plan)]
     return chosen
 
@@ -218,6 +223,9 @@ def step(draw: st.DrawFn, plan: Plan, verb: str, known: int) -> Step:
         words = (draw(st.sampled_from(("upsert", "upsert", "insert", "remove"))),)
         if words == ("insert",):
             return Step(verb, tuple(range(known, known + draw(st.integers(1, 9)))), seed, words=words)
+    if verb == "create_index":
+        secondary = ["secondary"] if plan.has({"hoodie.metadata.record.index.enable": "true"}) else []
+        return Step(verb, seed=seed, words=(draw(st.sampled_from(secondary * 3 + [*INDEXES_OF][1:])),))
     if verb == "our_service":
         return Step(verb, words=(draw(st.sampled_from(("compact", "compact", "clean"))),))
     if verb == "slow_upsert":

@@ -205,7 +205,7 @@ def _spelled_alike(image: str | None, plan: Plan) -> str | None:
         return None
     otherwise = data.printed_as_classes(plan)
     # docs/differences.md: images of files alone, and no values for columns that were renamed since.
-    if plan.has(DROPPED):
+    if plan.has(DROPPED) or any("moved" in step.words for step in plan.steps):
         otherwise |= set(data.names("p", plan.partition))
     return json.dumps({k: value for k, value in values.items() if not (k in otherwise or k.startswith(data.RENAMED))})
 

@@ -27,6 +27,14 @@ LOG_COMPACT = {"hoodie.log.compaction.blocks.threshold": "2", "hoodie.log.compac
 CLEAN_NOW = {"hoodie.clean.commits.retained": "1", "hoodie.cleaner.commits.retained": "1"}
 ARCHIVE_NOW = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
 WIDER = {"int": "long", "float": "double"}
+# Indexes by SQL: what stands behind the table's name, and of which kinds of columns.
+INDEXES_OF = {
+    "secondary": ("({})", ("int", "long", "text")),
+    "stats": ("using column_stats({})", ("int", "long", "text", "date", "decimal")),
+    "blooms": ("using bloom_filters({})", ("text",)),
+    "lower": ("using column_stats({}) options(expr='lower')", ("text",)),
+    "year": ("using column_stats({}) options(expr='year')", ("date",)),
+}
 VERSION_NAMES = {6: "SIX", 8: "EIGHT"}
 SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
 # Tables without meta columns, and without partition columns in their files; only ever set to be so.
@@ -143,6 +151,18 @@ class Player:
         merge = f"merge into {self._name} t using (select * from parquet.`{source}`) s on {on}"
         self._sql(f"{merge} when matched then update set {to}", {"hoodie.spark.sql.merge.into.partial.updates": "true"})
 
+    def update_sql(self, step: Step) -> None:
+        """One column of some rows becomes null."""
+        if self.columns:
+            column = list(self.columns)[step.seed % len(self.columns)]
+            self._sql(f"update {self._name} set {column} = null where {self._some_keys(step)}", {})
+
+    def delete_sql(self, step: Step) -> None:
+        self._sql(f"delete from {self._name} where {self._some_keys(step)}", {})
+
+    def _some_keys(self, step: Step) -> str:
+        return f"pmod(hash({', '.join(data.names('k', self.plan.key))}), 4) = {step.seed % 4}"
+
     def _write(self, operation: str, step: Step, more: dict[str, str] | None = None) -> None:
         chosen = {**self.options, **step.options, **(more or {}), WRITE + "operation": operation}
         self.oracle.write(self.path, data.rows(self.plan, step, self.columns), chosen)
@@ -231,7 +251,8 @@ class Player:
             self._call("rollback", commits[-1])
 
     def savepoint(self, step: Step) -> None:
-        self._call("savepoint", self._commits()[-1])
+        for last in self._commits()[-1:]:
+            self._call("savepoint", last)
 
     def restore(self, step: Step) -> None:
         """To the last savepoint, if there is one."""
@@ -280,6 +301,14 @@ class Player:
         self._alter(f"drop column {name}")
         del self.columns[name]
 
+    def create_index(self, step: Step) -> None:
+        """Of a column, if there is one for it."""
+        form, kinds = INDEXES_OF[step.words[0]]
+        names = [name for name, kind in self.columns.items() if kind in kinds]
+        if names:
+            what = form.format(names[step.seed % len(names)])
+            self._sql(f"create index i{step.seed} on {self._name} {what}", {})
+
     def _alter(self, change: str) -> None:
         self._sql(f"alter table {self._name} {change}", {})
 
@@ -327,7 +356,8 @@ def options(plan: Plan, name: str) -> dict[str, str]:
 
 def _without_when(rows: pa.Table) -> pa.Table:
     """Rows without what tells when, and into which file, each was written."""
-    return rows.drop_columns(["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"])
+    when = {"_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"}
+    return rows.select([name for name in rows.column_names if name not in when])
 
 
 def cause(error: OracleError) -> str:
