@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import subprocess
 import sys
@@ -130,6 +131,36 @@ def test_what_the_listener_raises_ends_the_call(call: str, table: hudini.Table) 
     assert threads_of_hudini() == []
 
 
+def test_the_listener_may_read(table: hudini.Table) -> None:
+    """pyarrow lets go of the GIL while it takes rows, here in the midst of a call."""
+    counted: list[int] = []
+
+    def read(progress: hudini.Progress) -> None:
+        counted.append(pa.table(table.read()).num_rows)
+        table.read().to_arrow(progress=lambda _: None)
+
+    table.read().count(progress=read)
+    assert set(counted) == {60_000}
+
+
+def test_streams_may_be_let_go_while_the_listener_runs(table: hudini.Table) -> None:
+    """The garbage collector runs in the midst of a call, and pyarrow lets go of the GIL to end a stream."""
+
+    def leave_a_stream() -> None:
+        stream = table.read()._watched(lambda *_: None)
+        reader = pa.RecordBatchReader._import_from_c_capsule(stream.__arrow_c_stream__())
+        reader.read_next_batch()
+        cycle: list[object] = [reader]
+        cycle.append(cycle)
+
+    collected: list[int] = []
+    for _ in range(8):
+        leave_a_stream()
+        table.verify(deep=True, progress=lambda _: collected.append(gc.collect()))
+    assert sum(collected) > 0
+    assert threads_of_hudini() == []
+
+
 def test_explain_tells_of_a_run(table: hudini.Table) -> None:
     plan = table.read().explain()
     assert "ran" not in plan
@@ -170,4 +201,6 @@ def test_a_read_on_another_thread_is_whole(table: hudini.Table) -> None:
 
 
 if __name__ == "__main__":
+    # Whoever runs the tests in the background may have it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     scene(sys.argv[1], int(sys.argv[2]), sys.argv[3])

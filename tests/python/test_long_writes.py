@@ -67,4 +67,6 @@ def scene(call: str, path: str) -> None:
 
 
 if __name__ == "__main__":
+    # Whoever runs the tests in the background may have it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     scene(*sys.argv[1:])

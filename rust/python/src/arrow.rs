@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::errors;
+use crate::held::{Lent, with_gil};
 use crate::watched::{self, Listener, Next, Produced};
 
 const SCHEMA_CAPSULE: &std::ffi::CStr = c"arrow_schema";
@@ -85,7 +86,7 @@ impl Stream {
         let rows = taken.ok_or_else(|| PyValueError::new_err("this stream was taken already; ask for a new one"))?;
         let watching = self.watching.as_ref().map(|watching| Watched {
             watch: watching.watch.clone(),
-            listener: watching.listener.lock().ok().and_then(|mut listener| listener.take()),
+            listener: Lent::new(watching.listener.lock().ok().and_then(|mut listener| listener.take())),
             is_restored: watching.is_restored,
             home: std::thread::current().id(),
         });
@@ -106,7 +107,7 @@ struct Rows {
 
 struct Watched {
     watch: Watch,
-    listener: Listener,
+    listener: Lent,
     is_restored: bool,
     home: ThreadId,
 }
@@ -147,15 +148,13 @@ impl Source {
 
 /// The text for an exception that ended a stream.
 fn raised(error: PyErr, is_restored: bool) -> String {
-    if !is_restored {
-        Python::attach(|py| {
-            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                // SAFETY: it may be called at any time, and does what the signal does.
-                unsafe { pyo3::ffi::PyErr_SetInterrupt() };
-            }
-        });
-    }
-    watched::keep(error)
+    with_gil(|py| {
+        if !is_restored && error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            // SAFETY: it may be called at any time, and does what the signal does.
+            unsafe { pyo3::ffi::PyErr_SetInterrupt() };
+        }
+        watched::keep(error)
+    })
 }
 
 impl Iterator for Rows {

@@ -6,6 +6,7 @@ mod action;
 mod arrow;
 mod compaction;
 mod errors;
+mod held;
 mod inspect;
 mod merger;
 mod scan;

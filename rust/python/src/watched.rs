@@ -14,6 +14,7 @@ use hudini_table::{Error, Result};
 use pyo3::prelude::*;
 
 use crate::errors::to_python;
+use crate::held::{Lent, with_gil};
 
 /// How often signals are looked for and progress is told.
 const TICK: Duration = Duration::from_millis(50);
@@ -50,7 +51,7 @@ pub(crate) fn watched<T: Send>(
             done
         })
     })?;
-    tell(py, listener, &watch)?;
+    tell(py, listener.as_ref(), &watch)?;
     done.map_err(to_python)
 }
 
@@ -62,7 +63,7 @@ fn waited_for<T>(results: &Receiver<Result<T>>, watch: &Watch, listener: &Listen
             Err(RecvTimeoutError::Disconnected) => return Ok(Err(Error::internal("the work went away"))),
             Err(RecvTimeoutError::Timeout) if raised.is_some() => {}
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(error) = Python::attach(|py| tick(py, listener, watch)) {
+                if let Err(error) = Python::attach(|py| tick(py, listener.as_ref(), watch)) {
                     watch.cancel();
                     raised = Some(error);
                 }
@@ -71,12 +72,12 @@ fn waited_for<T>(results: &Receiver<Result<T>>, watch: &Watch, listener: &Listen
     }
 }
 
-fn tick(py: Python<'_>, listener: &Listener, watch: &Watch) -> PyResult<()> {
+fn tick(py: Python<'_>, listener: Option<&Py<PyAny>>, watch: &Watch) -> PyResult<()> {
     py.check_signals()?;
     tell(py, listener, watch)
 }
 
-fn tell(py: Python<'_>, listener: &Listener, watch: &Watch) -> PyResult<()> {
+fn tell(py: Python<'_>, listener: Option<&Py<PyAny>>, watch: &Watch) -> PyResult<()> {
     let Some(listener) = listener else { return Ok(()) };
     let progress = watch.progress();
     listener.call1(py, (progress.done, progress.parts, progress.rows, progress.bytes)).map(drop)
@@ -85,7 +86,7 @@ fn tell(py: Python<'_>, listener: &Listener, watch: &Watch) -> PyResult<()> {
 /// Items that a thread makes while somebody takes them.
 pub(crate) struct Produced<T> {
     watch: Watch,
-    listener: Listener,
+    listener: Lent,
     /// Where Python code runs: signals are looked for on no other thread.
     home: ThreadId,
     clock: SystemClock,
@@ -108,7 +109,7 @@ impl<T: Send + 'static> Produced<T> {
     pub(crate) fn start(
         items: impl Iterator<Item = T> + Send + 'static,
         watch: Watch,
-        listener: Listener,
+        listener: Lent,
         home: ThreadId,
     ) -> Result<Self> {
         let (sender, receiver) = sync_channel(AHEAD);
@@ -139,7 +140,7 @@ impl<T: Send + 'static> Produced<T> {
         match waited {
             // Some readers hold the GIL all the while, and a merger may be waiting for it.
             Err(RecvTimeoutError::Timeout) if thread::current().id() == self.home => {
-                Python::attach(|py| py.detach(|| lock(receiver).recv_timeout(TICK)))
+                with_gil(|py| py.detach(|| lock(receiver).recv_timeout(TICK)))
             }
             other => other,
         }
@@ -150,7 +151,7 @@ impl<T: Send + 'static> Produced<T> {
         if thread::current().id() != self.home || now - self.ticked_ms < TICK.as_millis() as i64 {
             return Ok(());
         }
-        let ticked = Python::attach(|py| tick(py, &self.listener, &self.watch));
+        let ticked = with_gil(|py| tick(py, self.listener.get(), &self.watch));
         self.ticked_ms = self.clock.monotonic_ms();
         ticked
     }
@@ -160,8 +161,8 @@ impl<T: Send + 'static> Produced<T> {
         if thread.join().is_err() {
             return Next::Panicked;
         }
-        let told = match thread::current().id() == self.home && self.listener.is_some() {
-            true => Python::attach(|py| tell(py, &self.listener, &self.watch)),
+        let told = match thread::current().id() == self.home && self.listener.get().is_some() {
+            true => with_gil(|py| tell(py, self.listener.get(), &self.watch)),
             false => Ok(()),
         };
         told.map_or_else(Next::Raised, |()| Next::End)
@@ -210,10 +211,11 @@ static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
 /// In the text of such an error.
 const INTERRUPTED: &str = "hudini: the stream was interrupted";
 
-/// Keeps an exception; the text that stands for it.
+/// Keeps an exception; the text that stands for it. To be called with the GIL.
 pub(crate) fn keep(error: PyErr) -> String {
     let text = format!("{INTERRUPTED}: {error}");
-    *RAISED.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    let before = RAISED.lock().unwrap_or_else(PoisonError::into_inner).replace(error);
+    drop(before);
     text
 }
 
