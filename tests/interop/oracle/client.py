@@ -84,7 +84,7 @@ class Oracle:
         self._call("write", path=str(path), rows=str(source), options=dict(options), mode=mode)
 
     def begin_write(self, path: str | Path, rows: pa.Table, options: Mapping[str, str]) -> SlowWrite:
-        """The same, of merge-on-read tables of version 8 and up, asked for and under way until somebody ends it."""
+        """The same, to a table of version 8 or up that is there: asked for, and under way until somebody ends it."""
         source = self._new_file()
         pq.write_table(rows, source)
         gate = str(source.with_suffix(".gate"))

@@ -204,8 +204,9 @@ def _spelled_alike(image: str | None, plan: Plan) -> str | None:
     if values is None:
         return None
     otherwise = data.printed_as_classes(plan)
-    # docs/differences.md: images of files alone, and no values for columns that were renamed since.
-    if plan.has(DROPPED) or any("moved" in step.words for step in plan.steps):
+    # docs/differences.md: images of files alone, though an index of the whole table keeps a row that moved in its old
+    # folder, and no values for columns that were renamed since.
+    if plan.has(DROPPED) or (_has_global_index(plan) and _moves(plan)):
         otherwise |= set(data.names("p", plan.partition))
     return json.dumps({k: value for k, value in values.items() if not (k in otherwise or k.startswith(data.RENAMED))})
 
@@ -287,10 +288,16 @@ def _verified(path: Path, plan: Plan) -> list[str]:
 
 def _is_of_apache_hudi(found: hudini.Finding, plan: Plan) -> bool:
     """Its record index loses keys of rows that outlived a delete, or that are one more in a partition they moved to."""
-    is_global = plan.options.get("hoodie.index.type") in ("RECORD_INDEX", "GLOBAL_SIMPLE", "GLOBAL_BLOOM")
-    moves = any("moved" in step.words for step in plan.steps) and not is_global
-    doubled = found.check == "duplicate_key" and moves
+    doubled = found.check == "duplicate_key" and _moves(plan) and not _has_global_index(plan)
     return doubled or (found.check == "record_index" and "does not have the key" in found.message)
+
+
+def _has_global_index(plan: Plan) -> bool:
+    return plan.options.get("hoodie.index.type") in ("RECORD_INDEX", "GLOBAL_SIMPLE", "GLOBAL_BLOOM")
+
+
+def _moves(plan: Plan) -> bool:
+    return any("moved" in step.words for step in plan.steps)
 
 
 def _changes_add_up(path: Path, plan: Plan) -> list[str]:
