@@ -6,8 +6,8 @@ import datetime
 import operator
 import os
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from hudini.errors import InvalidOption, UnsupportedFeature
 
@@ -66,7 +66,10 @@ def instant_text(when: Any) -> str | None:
     if when is None or isinstance(when, str):
         return when
     if isinstance(when, datetime.datetime):
-        when = when if when.tzinfo is None else when.astimezone(datetime.timezone.utc)
+        try:
+            when = when if when.tzinfo is None else when.astimezone(datetime.timezone.utc)
+        except OverflowError:
+            raise InvalidOption(f"{when} is beyond the years that have an instant") from None
         # Not just its second, of which all milliseconds would count.
         return when.isoformat(timespec="milliseconds")
     if isinstance(when, datetime.date):
@@ -117,6 +120,17 @@ def refuse(call: str, argument: str, *, given: bool) -> None:
     """Says that a documented argument is not there yet, rather than ignoring it."""
     if given:
         raise UnsupportedFeature(f"{call}: {argument} is not supported by this version of hudini")
+
+
+def not_yet(call: str) -> Callable[..., NoReturn]:
+    """A method of the public contract that is not there yet: it says so by its name."""
+
+    def refused(*_: Any, **__: Any) -> NoReturn:
+        raise UnsupportedFeature(f"{call}() is not supported by this version of hudini")
+
+    refused.__name__ = refused.__qualname__ = call.rpartition(".")[2]
+    refused.__doc__ = "Not supported by this version of hudini."
+    return refused
 
 
 def _key(key: Any) -> str:

@@ -84,7 +84,11 @@ def as_input(data: Any, table_schema: Callable[[], Any] | None = None) -> Input:
     if hasattr(data, "__arrow_c_stream__"):
         return Input(data, in_memory=is_instance(data, "pyarrow", "Table") or is_instance(data, "polars", "DataFrame"))
     if hasattr(data, "__arrow_c_array__"):
-        return Input(need("pyarrow", "taking a single Arrow array as data").record_batch(data), in_memory=True)
+        pyarrow = need("pyarrow", "taking a single Arrow array as data")
+        try:
+            return Input(pyarrow.record_batch(data), in_memory=True)
+        except pyarrow.ArrowInvalid as error:
+            raise TypeError(f"data is rows with named columns, and no {type(data).__name__}: {error}") from None
     if type(data).__module__.startswith("pyspark."):
         raise TypeError("a Spark DataFrame is written by hudini.spark: hudini.spark.upsert(df, path)")
     if isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):

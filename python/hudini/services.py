@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hudini import _core
-from hudini._arguments import SMALL, instant_text, options_text, whole_number
+from hudini._arguments import SMALL, instant_text, not_yet, options_text, whole_number
 from hudini._filters import filter_text
 from hudini.actions import CommitResult
 
@@ -150,6 +150,16 @@ class Services:
         if when is None:
             raise TypeError("rollback() needs the instant of a write")
         return RollbackResult(**_core.rollback(self._core, when, dry_run, options_text(options)))
+
+    compact_logs = not_yet("services.compact_logs")
+    cluster = not_yet("services.cluster")
+    savepoint = not_yet("services.savepoint")
+    drop_savepoint = not_yet("services.drop_savepoint")
+    restore = not_yet("services.restore")
+    create_index = not_yet("services.create_index")
+    drop_index = not_yet("services.drop_index")
+    expire_partitions = not_yet("services.expire_partitions")
+    upgrade = not_yet("services.upgrade")
 
     def due(self, *, options: Mapping[str, Any] | None = None) -> list[Due]:
         """Which services should run now, and why, in the order in which they should run."""

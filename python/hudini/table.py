@@ -15,6 +15,7 @@ from hudini._arguments import (
     instant_text,
     metadata_text,
     name_list,
+    not_yet,
     options_text,
     path_text,
     refuse,
@@ -105,7 +106,8 @@ def create(
         key_generator: Apache Hudi's name of it; by default what the keys ask for.
         table_version: the version of Hudi's table format; by default 9.
         options: Apache Hudi's `hoodie.*` keys; they say what the arguments leave open.
-        exist_ok: open the table if it is there already, instead of raising `TableExists`.
+        exist_ok: open the table if it is there already, instead of raising `TableExists`. It must be what the arguments
+            say; what is left out, it may be as it is.
 
     >>> schema = {"id": "string not null", "ts": "long", "city": "string"}
     >>> table = hudini.create("trips", schema, record_key="id", ordering="ts")
@@ -127,7 +129,12 @@ def create(
         exist_ok,
         whole_number(threads, "threads", least=1),
     )
-    return Table(core, storage)
+    table = Table(core, storage)
+    if exist_ok:
+        wishes = {"record_key": record_key, "ordering": ordering, "partition_by": partition_by, "name": name}
+        wishes |= {"table_type": table_type, "merge_mode": merge_mode, "key_generator": key_generator}
+        check_same(table, wishes | {"table_version": table_version})
+    return table
 
 
 def is_table(path: Path, *, storage_options: Options | None = None) -> bool:
@@ -386,6 +393,10 @@ class Table:
         core = self._core.scan(None, None, None, _window(start, end), images, None, True, None, None, None)
         return _planned(core, self.path)
 
+    def __arrow_c_schema__(self) -> object:
+        # DuckDB would take that of `schema`, which lacks columns of the stream.
+        return self.read().schema.__arrow_c_schema__()
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.read().__arrow_c_stream__(requested_schema)
 
@@ -516,6 +527,12 @@ class Table:
             raise TypeError("delete() needs keys")
         source = as_keys(keys, self.record_key, self._core.schema)
         return self._write("delete", source, options, metadata, idempotency_key)
+
+    update = not_yet("Table.update")
+    merge = not_yet("Table.merge")
+    update_schema = not_yet("Table.update_schema")
+    repair = not_yet("Table.repair")
+    on = not_yet("Table.on")
 
     def _write(
         self,

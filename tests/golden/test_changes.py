@@ -22,10 +22,6 @@ def cases() -> list[str]:
 @pytest.mark.parametrize("case", cases())
 def test_changes_add_up(case: str, tmp_path: Path) -> None:
     table = catalogue.opened(case, tmp_path)
-    if table.properties.get("hoodie.populate.meta.fields") == "false":
-        with pytest.raises(hudini.UnsupportedFeature, match="without meta fields"):
-            table.changes()
-        return
     newest = table.read(meta=False).to_arrow()
     timeline = table.inspect.timeline()
     checked = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import pickle
 from concurrent.futures import ProcessPoolExecutor
@@ -241,6 +242,8 @@ def test_out_to_duckdb(table: hudini.Table) -> None:
         relation = table.read().to_duckdb(con)
         assert relation.aggregate("sum(ts)").fetchall() == [(3,)]
         assert relation.aggregate("count(*)").fetchall() == [(2,)]
+        tbl = table  # noqa: F841
+        assert con.sql("select id, _hoodie_record_key from tbl order by 1").fetchall() == [("a", "a"), ("b", "b")]
 
 
 def test_history_and_timeline_are_arrow_streams(table: hudini.Table) -> None:
@@ -540,3 +543,82 @@ def test_properties_that_were_cut_off(tmp_path: Path) -> None:
     assert properties.read_bytes() == b"", "no other table was made over it"
     properties.with_name("hoodie.properties.backup").write_bytes(whole)
     assert hudini.open(tmp_path / "t").read().count() == 1
+
+
+def test_methods_that_are_not_there_yet_say_so(table: hudini.Table) -> None:
+    for method in (table.merge, table.services.restore):
+        with pytest.raises(hudini.UnsupportedFeature, match=rf"{method.__name__}\(\) is not supported"):
+            method("anything", of=1)
+
+
+def test_no_row_and_yet_something_to_tell(table: hudini.Table) -> None:
+    nothing = pa.table(table.read(meta=False)).slice(0, 0)
+    told = table.upsert(nothing, metadata={"place": "7"})
+    assert (told.inserted, told.updated, told.files_added) == (0, 0, 0)
+    assert (table.history()[0]["instant"], table.history()[0]["metadata"]) == (told.instant, {"place": "7"})
+    marked = {"hoodie.datasource.write.commitmeta.key.prefix": "_", "_place": "8"}
+    table.insert(nothing, options=marked)
+    assert table.history()[0]["metadata"] == {"_place": "8"}
+    assert table.upsert(nothing).instant is None
+    assert table.verify(deep=True).ok
+
+
+def test_tables_do_not_lie_within_each_other(tmp_path: Path) -> None:
+    for name in ("a", "deep/b"):
+        hudini.write(tmp_path / "lake" / name, [{"id": 1}], record_key="id")
+    with pytest.raises(hudini.InvalidOption, match="tables within"):
+        hudini.write(tmp_path / "lake", [{"id": 9}], record_key="id")
+    assert not hudini.is_table(tmp_path / "lake")
+    outer = hudini.create(tmp_path / "outer", {"id": "long"}, record_key="id")
+    outer.upsert([{"id": 1}])
+    hudini.write(tmp_path / "outer" / "in", [{"id": 2}], record_key="id")
+    assert outer.read().count() == 1
+    listed = hudini.open(outer.path, options={"hoodie.metadata.enable": "false"})
+    with pytest.raises(hudini.UnsupportedFeature, match="a table in the folder of another one"):
+        listed.read()
+
+
+@pytest.mark.parametrize(
+    "argument, option",
+    [
+        ({"record_key": "id"}, {"hoodie.datasource.write.recordkey.field": "city"}),
+        ({"ordering": "ts"}, {"hoodie.datasource.write.precombine.field": "fare"}),
+        ({"partition_by": "city"}, {"hoodie.datasource.write.partitionpath.field": "id"}),
+        ({"table_type": "mor"}, {"hoodie.datasource.write.table.type": "COPY_ON_WRITE"}),
+        ({"name": "one"}, {"hoodie.table.name": "other"}),
+        ({"table_version": 8}, {"hoodie.write.table.version": "9"}),
+        ({"merge_mode": "COMMIT_TIME_ORDERING"}, {"hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING"}),
+    ],
+)
+def test_arguments_and_options_say_the_same(tmp_path: Path, argument: Any, option: dict[str, str]) -> None:
+    told = {"record_key": "id", "ordering": "ts"} | argument
+    with pytest.raises(hudini.InvalidOption, match=next(iter(option))):
+        hudini.create(tmp_path / "t", SCHEMA, options=option, **told)
+    assert not hudini.is_table(tmp_path / "t")
+
+
+def test_a_table_that_may_be_there_must_be_the_one_wished_for(table: hudini.Table) -> None:
+    assert hudini.create(table.path, SCHEMA, record_key="id", exist_ok=True) == table
+    with pytest.raises(hudini.InvalidOption, match="record_key is 'city'"):
+        hudini.create(table.path, SCHEMA, record_key="city", exist_ok=True)
+
+
+def test_an_option_for_another_version_is_refused(table: hudini.Table) -> None:
+    with pytest.raises(hudini.InvalidOption, match=r"table\.version is '8', and '9'"):
+        table.upsert([trip("a", 1)], options={"hoodie.write.table.version": "8"})
+
+
+def test_columns_that_spark_takes_for_hudis_own_are_refused(table: hudini.Table, tmp_path: Path) -> None:
+    with pytest.raises(hudini.SchemaMismatch, match="beside the column '_hoodie_record_key'"):
+        hudini.create(tmp_path / "t", SCHEMA | {"_HOODIE_RECORD_KEY": "string"}, record_key="id")
+    with pytest.raises(hudini.SchemaMismatch, match="beside the column '_hoodie_file_name'"):
+        table.upsert([trip("a", 1) | {"_Hoodie_File_Name": "x"}])
+
+
+def test_arguments_of_other_kinds_are_told(table: hudini.Table) -> None:
+    with pytest.raises(TypeError, match="no Int64Array"):
+        table.upsert(pa.array([1]))
+    with pytest.raises(hudini.InvalidOption, match="beyond the years"):
+        table.read(as_of=dt.datetime.min.replace(tzinfo=dt.timezone(dt.timedelta(hours=14))))
+    with pytest.raises(hudini.InvalidOption, match="'sf/' is no partition"):
+        table.delete_partitions(["sf/"])

@@ -154,6 +154,30 @@ def test_a_schema_of_the_callers(spark: SparkSession, table: hudini.Table) -> No
         spark.read.format("hudini").schema("nope string").load(table.path).collect()
 
 
+@pytest.mark.parametrize(
+    "declared, message",
+    [
+        ("amount decimal(10,2) not null", "the column amount is declared NOT NULL"),
+        ("amount decimal(18,4)", "the column amount is decimal"),
+        ("ts string", "the column ts is string, and bigint in the table"),
+        ("ts int", "the column ts is int, and bigint in the table"),
+    ],
+)
+def test_a_schema_that_the_table_does_not_have(
+    spark: SparkSession, table: hudini.Table, declared: str, message: str
+) -> None:
+    with pytest.raises(Exception, match=message):
+        spark.read.format("hudini").schema(declared).load(table.path).collect()
+
+
+def test_what_is_not_there_says_so(spark: SparkSession, table: hudini.Table) -> None:
+    with pytest.raises(Exception, match="readStream"):
+        stream = spark.readStream.format("hudini").load(table.path)
+        stream.writeStream.format("noop").start().processAllAvailable()
+    with pytest.raises(Exception, match="two different folders"):
+        spark.read.format("hudini").load("file:///some/where%20else")
+
+
 def test_nested_types_and_instants_before_1970(spark: SparkSession, tmp_path: Path) -> None:
     schema = {
         "id": "string not null",

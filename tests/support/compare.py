@@ -69,8 +69,23 @@ def multiset(table: pa.Table, names: list[str], json_columns: Collection[str] = 
     for name in names:
         column = table.column(name)
         canonical = _json if name in json_columns else _canonical(column.type)
-        columns.append([canonical(value) for value in _microseconds(column).to_pylist()])
+        columns.append(_values(_microseconds(column), canonical))
     return Counter(zip(*columns, strict=True))
+
+
+def _values(column: pa.ChunkedArray, canonical: Callable[[Any], Any]) -> list[Any]:
+    try:
+        return [canonical(value) for value in column.to_pylist()]
+    except OverflowError:
+        return [_value(value, canonical) for value in column]
+
+
+def _value(scalar: pa.Scalar, canonical: Callable[[Any], Any]) -> Any:
+    """Its text where it has a time in a year that Python's calendar lacks: a mistake, which is to be told of."""
+    try:
+        return canonical(scalar.as_py())
+    except OverflowError:
+        return pa.array([scalar], scalar.type).to_string()
 
 
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -19,7 +19,7 @@ from hudini.errors import InvalidOption, SchemaMismatch, UnsupportedFeature
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from hudini.spark.sink import StagingWriter
 
@@ -78,11 +78,30 @@ class DefaultSource(DataSource):
         if self._pinned is None:
             # The caller declared a schema, so Spark did not ask for ours.
             scan = self.scan()
-            unknown = sorted(set(schema.fieldNames()) - set(scan.schema.names))
-            if unknown:
-                raise SchemaMismatch(f"the table has no column {', '.join(unknown)}", path=self._given.get(PATH))
+            self._check(schema, scan)
             self._pinned = [split.to_bytes() for split in scan.splits()]
         return SplitReader(self._pinned, schema)
+
+    def _check(self, declared: StructType, scan: hudini.Scan) -> None:
+        """Refuses columns that the table does not have so: Spark takes the declaration at its word, nulls and all."""
+        from hudini.spark.batches import spark_schema
+
+        known = {field.name: field for field in spark_schema(scan.schema.to_arrow())}
+        unknown = sorted(set(declared.fieldNames()) - known.keys())
+        if unknown:
+            raise SchemaMismatch(f"the table has no column {', '.join(unknown)}", path=self._given.get(PATH))
+        for field in declared:
+            column = known[field.name]
+            if field.dataType != column.dataType and not _widens(column.dataType, field.dataType):
+                what = f"is {field.dataType.simpleString()}, and {column.dataType.simpleString()} in the table"
+                raise SchemaMismatch(
+                    f"the column {field.name} {what}", path=self._given.get(PATH), hint="cast it in the query"
+                )
+            if column.nullable and not field.nullable:
+                raise SchemaMismatch(
+                    f"the column {field.name} is declared NOT NULL, and may be null in the table",
+                    path=self._given.get(PATH),
+                )
 
     def writer(self, schema: StructType, overwrite: bool) -> StagingWriter:
         from hudini.spark.sink import StagingWriter
@@ -90,7 +109,13 @@ class DefaultSource(DataSource):
         path, storage, options = self._located('df.write.format("hudini").mode("append").save(path)')
         return StagingWriter.begun(path, options, schema, overwrites=overwrite, storage=storage)
 
-    # Spark's contract is a writer; the arguments are of no interest to a refusal.
+    # Spark's contract is a reader and a writer; the arguments are of no interest to a refusal.
+    def streamReader(self, schema: StructType) -> NoReturn:
+        raise UnsupportedFeature(
+            'reading through spark.readStream.format("hudini") is not supported by this version of hudini',
+            hint="hudini.spark.incremental(spark, path, start) reads what came since a commit",
+        )
+
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
         raise UnsupportedFeature(
             'writing through df.writeStream.format("hudini") is not supported by this version of hudini',
@@ -123,9 +148,27 @@ class DefaultSource(DataSource):
         rest = dict(self._given)
         path = rest.pop(PATH, None)
         if not path:
-            raise InvalidOption("the option path is missing", hint=example)
+            hint = f"{example}; of tables in a catalogue (saveAsTable) Spark does not tell where they are"
+            raise InvalidOption("the option path is missing", hint=hint)
+        if path.startswith("file:") and "%" in path:
+            # To Hadoop it is a letter like others, to all others the beginning of a code.
+            raise InvalidOption(
+                "a file: URI with %, of which Spark and hudini make two different folders",
+                path=path,
+                hint="name the folder by its plain path, without file:",
+            )
         storage = {key.removeprefix(STORAGE): rest.pop(key) for key in list(rest) if key.startswith(STORAGE)}
         return path, storage, rest
+
+
+def _widens(stored: DataType, declared: DataType) -> bool:
+    """Whether all values of a type are values of the other."""
+    from pyspark.sql.types import ByteType, DoubleType, FloatType, IntegerType, LongType, ShortType
+
+    wider: list[type[DataType]] = [ByteType, ShortType, IntegerType, LongType]
+    if type(stored) in wider and type(declared) in wider:
+        return wider.index(type(stored)) <= wider.index(type(declared))
+    return isinstance(stored, FloatType) and isinstance(declared, DoubleType)
 
 
 def _incremental(path: str, storage: dict[str, str], options: dict[str, str]) -> hudini.Scan:

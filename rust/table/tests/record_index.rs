@@ -10,6 +10,7 @@ use hudini_table::write::{self, CommitResult, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
+use hudini_table::storage::faulty::{Fault, FaultPlan};
 use support::{Model, Place, Row, Scene, Spec, Stages, World, gone, model, row, rows_of, upserted};
 
 const ASKED_FOR: (&str, &str) = ("hoodie.index.type", "RECORD_INDEX");
@@ -198,4 +199,88 @@ fn two_writers_do_not_bring_one_key_into_two_partitions() {
     assert_eq!(e.kind(), ErrorKind::CommitConflict, "{e}");
     world.assert_sound();
     assert_eq!(rows_of(&world.table())["same"].v, "quick");
+}
+
+/// The index believes of a key the write that was asked for last.
+#[rstest]
+fn a_key_is_not_brought_behind_a_later_write_that_took_it_away(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let world = World::keeping_metadata(Place::Memory);
+    let spec = spec(table_type);
+    spec.create(&world);
+    write_with(&world.table(), &spec, Operation::Upsert, &[row("other", "Y", 1, "y")], &[ASKED_FOR]).unwrap();
+    let mut slow = Stages::new(&world, &spec, &[row("a", "X", 5, "slow")]);
+    slow.begin().unwrap();
+    slow.place().unwrap();
+    slow.run().unwrap();
+    spec.upsert(&world.table(), &[row("a", "X", 2, "quick")]).unwrap();
+    spec.write(&world.table(), Operation::Delete, &[row("a", "X", 0, "")]).unwrap();
+    let e = slow.commit().unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitConflict, "{e}");
+    spec.upsert(&world.table(), &[row("a", "X", 5, "slow")]).unwrap();
+    world.assert_sound();
+    assert_eq!(rows_of(&world.table())["a"].v, "slow");
+}
+
+/// What was told to the index by a write that then failed is taken back.
+#[test]
+fn a_partition_whose_removal_failed_keeps_its_keys() {
+    let whole = World::keeping_metadata(Place::Memory);
+    let spec = spec(TableType::CopyOnWrite);
+    spec.create(&whole);
+    let rows = [row("a", "X", 1, "x"), row("b", "Y", 1, "y")];
+    write_with(&whole.table(), &spec, Operation::Upsert, &rows, &[ASKED_FOR]).unwrap();
+    let remove = |table: &Table| {
+        let request =
+            WriteRequest { partitions: vec!["X".to_owned()], ..WriteRequest::new(Operation::DeletePartitions) };
+        write::delete_partitions(table, &request)
+    };
+    let trial = whole.copy();
+    let (table, faulty) = trial.faulty(FaultPlan::none());
+    remove(&table).unwrap();
+    let later = [row("a", "X", 2, "later")];
+    for call in faulty.log() {
+        let _scene = Scene(format!("call {} ({} {})", call.n, call.op, call.path));
+        let world = whole.copy();
+        let (table, faulty) = world.faulty(FaultPlan::none().at(call.n, Fault::Fail));
+        let _ = remove(&table);
+        drop((table, faulty));
+        spec.upsert(&world.table(), &later).unwrap();
+        assert_eq!(rows_of(&world.table()), upserted(&model(&rows), &later));
+        world.assert_sound();
+    }
+}
+
+/// Cleans of the metadata table leave what a write under way has yet to look at.
+#[test]
+fn a_slow_write_looks_into_the_index_that_it_began_with() {
+    let world = World::keeping_metadata(Place::Memory);
+    let spec = spec(TableType::CopyOnWrite);
+    spec.create(&world);
+    let often = [
+        ASKED_FOR,
+        ("hoodie.metadata.compact.max.delta.commits", "1"),
+        ("hoodie.clean.commits.retained", "1"),
+        ("hoodie.keep.min.commits", "2"),
+        ("hoodie.keep.max.commits", "3"),
+    ];
+    let names: Vec<String> = (0..60).map(|n| format!("k{n}")).collect();
+    let turn = |names: &[String], ts: i64| {
+        let rows: Vec<Row> = names.iter().map(|id| row(id, "X", ts, "quick")).collect();
+        write_with(&world.table(), &spec, Operation::Upsert, &rows, &often).unwrap();
+    };
+    (0..30).for_each(|ts| turn(&names, ts));
+    let late: Vec<Row> = names.iter().map(|id| row(id, "Y", 900, "slow")).collect();
+    let mut slow = Stages::new(&world, &spec, &late);
+    slow.begin().unwrap();
+    for ts in 30..75 {
+        turn(&[format!("new{ts}")], ts);
+    }
+    slow.place().unwrap();
+    slow.run().unwrap();
+    // Its keys are in a file group that others have changed; had it not found them, it would bring them anew.
+    let e = slow.commit().unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitConflict, "{e}");
+    world.assert_sound();
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hudini_format::action::{CleanFileInfo, CleanerPlan, CommitMetadata};
 use hudini_format::instant::{Action, InstantFile, State};
-use hudini_table::options::{CleanPolicy, Options, TableType};
+use hudini_table::options::{CleanPolicy, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::service::{self, CleanRequest, CleanResult, CompactRequest};
 use hudini_table::storage::faulty::{Fault, FaultPlan};
@@ -95,6 +95,7 @@ fn retained_versions_name_no_commit() {
     let done = service::clean(&world.table(), &request(CleanPolicy::Versions, 2)).unwrap();
     assert_eq!((left(&world, &instants), done.retained), (vec![6, 7], None));
     assert_eq!(as_of(&world.table(), &instants[5]).unwrap_err().kind(), ErrorKind::InstantCleaned);
+    assert_eq!(as_of(&world.table(), &instants[6]).unwrap(), 1, "the newest versions are the newest state");
 }
 
 #[test]
@@ -588,4 +589,31 @@ fn a_replacing_commit_stays_where_a_clean_missed_a_file() {
     let done = service::archive(&with(world.table(), SMALL), &Options::default()).unwrap();
     assert!(!done.instants.is_empty() && !done.instants.contains(&time));
     assert_eq!(rows_of(&world.table()).into_keys().collect::<Vec<_>>(), ["b"]);
+}
+
+/// It has deleted files of which the metadata table is told only when it is over: without the commit that replaced them they
+/// would be looked for.
+#[test]
+fn a_replacing_commit_stays_while_a_clean_that_broke_off_is_pending() {
+    let world = World::keeping_metadata(Place::Memory);
+    let spec = Spec::cow();
+    let table = with(spec.create(&world), BY_HAND);
+    let upsert = |id: &str, city: &str, ts: i64| spec.upsert(&table, &[row(id, city, ts, "")]).unwrap();
+    upsert("a", "A", 1);
+    (1..4).for_each(|ts| drop(upsert("c", "C", ts)));
+    let mut slow = support::Stages::new(&world, &spec, &[row("b", "B", 4, "slow")]);
+    (0..3).for_each(|step| slow.step(step).unwrap());
+    spec.write(&table, Operation::InsertOverwrite, &[row("new", "A", 5, "")]).unwrap();
+    let by_versions = request(CleanPolicy::Versions, 1);
+    service::clean(&world.table(), &by_versions).unwrap();
+    slow.commit().unwrap();
+    (7..12).for_each(|ts| drop(upsert("c", "C", ts)));
+    let planned = service::clean(&world.table(), &CleanRequest { execute: false, ..by_versions }).unwrap();
+    let inflight = InstantFile::inflight(&planned.instant.unwrap(), Action::Clean);
+    world.put(&format!(".hoodie/timeline/{inflight}"), b"");
+    planned.files.iter().for_each(|file| assert!(world.store.delete(file).unwrap()));
+    let rows = rows_of(&world.table());
+    let done = service::archive(&with(world.table(), SMALL), &Options::default()).unwrap();
+    assert!(!done.instants.is_empty());
+    assert_eq!(rows_of(&world.table()), rows);
 }

@@ -9,9 +9,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use hudini_table::config;
-use hudini_table::options::{IndexType, Operation, TableType};
+use hudini_table::options::{IndexType, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
-use hudini_table::write::{self, CommitResult, SchemaMode, WriteRequest};
+use hudini_table::write::{self, Action, CommitResult, SchemaMode, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
@@ -190,6 +190,31 @@ fn a_key_is_written_once() {
     };
     let error = write::write(&table, &spec.schema(), [Ok(spec.batch(&[row("a", "A", 1, "v")]))].into_iter(), &told);
     assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidOption);
+}
+
+/// Another attempt may have committed since this one looked, and be archived when it begins.
+#[test]
+fn a_key_is_looked_for_in_the_archive_when_a_write_begins() {
+    let spec = Spec::mor();
+    let world = World::new(Place::Memory);
+    let table = spec.create(&world);
+    let short = [("hoodie.keep.min.commits", "2"), ("hoodie.keep.max.commits", "3"), ("hoodie.clean.commits.retained", "1")];
+    let options = Options::parse(short.map(|(key, value)| (key.to_owned(), value.to_owned()))).unwrap();
+    let request = |key: Option<&str>| WriteRequest {
+        idempotency_key: key.map(str::to_owned),
+        options: options.clone(),
+        ..WriteRequest::new(Operation::Upsert)
+    };
+    let write = |key, ts| {
+        let rows = [Ok(spec.batch(&[row("a", "A", ts, "")]))];
+        write::write(&table, &spec.schema(), rows.into_iter(), &request(key)).unwrap()
+    };
+    let done = write(Some("job"), 1).instant;
+    (2..12).for_each(|ts| drop(write(None, ts)));
+    assert!(table.timeline().unwrap().find(done.as_ref().unwrap()).is_none());
+    let action = Action::begin(&table, &spec.schema(), request(Some("job"))).unwrap();
+    assert_eq!(action.done_before().unwrap().unwrap().instant, done);
+    action.abort().unwrap();
 }
 
 #[test]

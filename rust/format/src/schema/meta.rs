@@ -19,6 +19,11 @@ pub const IS_DELETED: &str = "_hoodie_is_deleted";
 /// In a log, it marks a delete too with the value `D` or `-U`. Rows of few tables have it: behind the others, as a sixth.
 pub const OPERATION: &str = "_hoodie_operation";
 
+/// The column of Hudi's own that Spark does not tell from one of that name.
+pub fn looks_like(name: &str) -> Option<&'static str> {
+    META_COLUMNS.into_iter().find(|own| *own != name && own.eq_ignore_ascii_case(name))
+}
+
 pub fn is_meta(name: &str) -> bool {
     META_COLUMNS.contains(&name)
 }

@@ -1,18 +1,19 @@
 //! Making a table: its folders, then its properties as Apache Hudi 1.2 writes them.
 
-use arrow_schema::Schema;
+use arrow_schema::{FieldRef, Schema};
 use hudini_format::key::Generator;
 use hudini_format::properties::{Properties, table_checksum};
 use hudini_format::schema;
 use hudini_format::schema::fit::repeated;
+use hudini_format::schema::meta;
 
 use super::store::{read_properties, write_properties};
 use super::{Buckets, FIRST_WITHOUT_PAYLOADS, HOODIE, NEWEST_VERSION, WRITABLE_VERSIONS, keys};
 use crate::context::Context;
 use crate::index::Index;
 use crate::merge;
-use crate::options::{self, IndexType, MergeMode, Options, TableType};
-use crate::storage::Storage;
+use crate::options::{self, IndexType, MergeMode, Opt, Options, TableType};
+use crate::storage::{Entry, Storage};
 use crate::{Error, ErrorKind, Result};
 
 /// What a new table shall be.
@@ -53,11 +54,10 @@ pub struct Wishes {
 impl Wishes {
     /// Settles what the table shall be. `url` names it where nothing else does.
     pub fn settle(self, schema: Schema, options: &Options, url: &str) -> Result<NewTable> {
-        let or_option = |given: Vec<String>, option| -> Result<Vec<String>> {
-            if given.is_empty() { Ok(options.get(option)?.unwrap_or_default()) } else { Ok(given) }
+        let fields = |given: Vec<String>, option| -> Result<Vec<String>> {
+            Ok(told(Some(given).filter(|given| !given.is_empty()), options, option)?.unwrap_or_default())
         };
-        let version = self.version.map_or_else(|| options.get(&options::TABLE_VERSION), |v| Ok(Some(v)))?;
-        let version = version.unwrap_or(NEWEST_VERSION);
+        let version = told(self.version, options, &options::TABLE_VERSION)?.unwrap_or(NEWEST_VERSION);
         if !WRITABLE_VERSIONS.contains(&version) {
             return Err(Error::unsupported(format!("creating a table of version {version}"))
                 .with_hint("hudini writes versions 8 and 9"));
@@ -65,16 +65,12 @@ impl Wishes {
         let index = options.get_or_default(&options::INDEX_TYPE)?;
         index.require_writable()?;
         options.get(&options::BUCKET_ENGINE)?;
-        let record_key = or_option(self.record_key, &options::RECORD_KEY)?;
-        let partition_by = or_option(self.partition_by, &options::PARTITION_FIELDS)?;
-        let merge_mode = match self.merge_mode {
-            Some(word) => Some(options::MERGE_MODE.read(&word)?),
-            None => options.get(&options::MERGE_MODE)?,
-        };
-        let generator = match self.key_generator {
-            Some(word) => Some(options::KEY_GENERATOR.read(&word)?),
-            None => options.get(&options::KEY_GENERATOR)?,
-        };
+        let record_key = fields(self.record_key, &options::RECORD_KEY)?;
+        let partition_by = fields(self.partition_by, &options::PARTITION_FIELDS)?;
+        let merge_mode = self.merge_mode.map(|word| options::MERGE_MODE.read(&word)).transpose()?;
+        let merge_mode = told(merge_mode, options, &options::MERGE_MODE)?;
+        let generator = self.key_generator.map(|word| options::KEY_GENERATOR.read(&word)).transpose()?;
+        let generator = told(generator, options, &options::KEY_GENERATOR)?;
         let fitting = Generator::infer(record_key.len(), partition_by.len());
         // It takes single fields too, and then names them in the keys: since version 9, in which all do alike.
         let fits = |generator: Generator| {
@@ -94,18 +90,15 @@ impl Wishes {
         }
         let hash_fields = options.get(&options::HASH_FIELDS)?.unwrap_or_default();
         Ok(NewTable {
-            name: match self.name {
-                Some(name) => name,
-                None => options.get(&options::TABLE_NAME)?.unwrap_or_else(|| last_part(url).to_owned()),
-            },
+            name: told(self.name, options, &options::TABLE_NAME)?.unwrap_or_else(|| last_part(url).to_owned()),
             database: options.get(&options::DATABASE)?,
-            table_type: match self.table_type {
+            table_type: match told(self.table_type, options, &options::TABLE_TYPE)? {
                 Some(table_type) => table_type,
                 None => options.get_or_default(&options::TABLE_TYPE)?,
             },
             version,
             schema,
-            ordering: or_option(self.ordering, &options::ORDERING_FIELDS)?,
+            ordering: fields(self.ordering, &options::ORDERING_FIELDS)?,
             merge_mode,
             hive_style: options.get_or_default(&options::HIVE_STYLE)?,
             url_encode: options.get_or_default(&options::URL_ENCODE)?,
@@ -124,6 +117,27 @@ impl Wishes {
     }
 }
 
+/// What the caller or the option says, who may say the same.
+fn told<T: PartialEq>(given: Option<T>, options: &Options, option: &Opt<T>) -> Result<Option<T>> {
+    match (given, options.get(option)?) {
+        (Some(given), Some(other)) if given != other => {
+            let message = format!("the option {} and the argument say different things", options.name_of(option));
+            Err(Error::option(message).with_hint("leave one of the two out"))
+        }
+        (given, other) => Ok(given.or(other)),
+    }
+}
+
+/// Refuses new columns that differ from Hudi's own in case alone.
+pub(crate) fn refuse_look_alikes<'f>(fields: impl IntoIterator<Item = &'f FieldRef>) -> Result<()> {
+    let alike = |field: &'f FieldRef| Some((field.name(), meta::looks_like(field.name())?));
+    match fields.into_iter().find_map(alike) {
+        Some((name, own)) => Err(Error::schema(format!("a column '{name}' beside the column '{own}'"))
+            .with_hint("Spark does not tell them apart; rename it")),
+        None => Ok(()),
+    }
+}
+
 fn last_part(url: &str) -> &str {
     url.trim_end_matches('/').rsplit('/').next().unwrap_or(url)
 }
@@ -136,10 +150,30 @@ pub fn create(storage: &dyn Storage, context: &Context, table: &NewTable) -> Res
         Err(e) if e.kind() == ErrorKind::TableNotFound => {}
         Err(e) => return Err(e),
     }
+    refuse_tables_within(storage)?;
     for dir in ["timeline/history", ".temp", ".schema", ".aux/.bootstrap/.partitions", ".aux/.bootstrap/.fileids"] {
         storage.make_dir(&format!("{HOODIE}/{dir}"))?;
     }
     write_properties(storage, context, &properties)
+}
+
+/// The partitions of tables below would be partitions of the new one, too.
+fn refuse_tables_within(storage: &dyn Storage) -> Result<()> {
+    let mut open = vec![String::new()];
+    while let Some(dir) = open.pop() {
+        for entry in storage.list(&dir)? {
+            match entry {
+                Entry::Dir { name } if name == HOODIE && dir.is_empty() => {}
+                Entry::Dir { name } if name == HOODIE => {
+                    return Err(Error::option("a table in a folder that has tables within").at_path(dir));
+                }
+                Entry::Dir { name } if dir.is_empty() => open.push(name),
+                Entry::Dir { name } => open.push(format!("{dir}/{name}")),
+                Entry::File { .. } => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 impl NewTable {
@@ -224,6 +258,7 @@ impl NewTable {
                 .with_hint("name the columns that identify a row: record_key=\"id\""));
         }
         merge::refuse_changelog(schema)?;
+        refuse_look_alikes(schema.fields())?;
         for (what, fields) in [
             ("record key", &self.record_key),
             ("partition", &self.partition_by),

@@ -57,13 +57,19 @@ pub(super) fn of(config: &TableConfig) -> Result<MergeRule> {
     if let Some(marker) = delete_marker(config)? {
         rule.delete_marker = Some(marker);
     }
-    if config.has_virtual_keys() {
-        let keys = KeyConfig::from_properties(&config.properties)?;
-        // The releases that wrote older tables left the name of a single field out.
-        let names_single_key = keys.names_single_key && config.version >= FIRST_WITHOUT_PAYLOADS;
-        rule.virtual_keys = Some(VirtualKeys::of(&keys, names_single_key)?);
-    }
+    rule.virtual_keys = virtual_keys(config)?;
     Ok(rule)
+}
+
+/// Of a table that stores no keys.
+pub(super) fn virtual_keys(config: &TableConfig) -> Result<Option<VirtualKeys>> {
+    if !config.has_virtual_keys() {
+        return Ok(None);
+    }
+    let keys = KeyConfig::from_properties(&config.properties)?;
+    // The releases that wrote older tables left the name of a single field out.
+    let names_single_key = keys.names_single_key && config.version >= FIRST_WITHOUT_PAYLOADS;
+    Ok(Some(VirtualKeys::of(&keys, names_single_key)?))
 }
 
 /// The word for the mode, as users see it.

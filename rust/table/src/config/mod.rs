@@ -11,11 +11,12 @@ use hudini_format::instant::Layout;
 use hudini_format::key::{Generator, KeyConfig};
 use hudini_format::properties::Properties;
 
-use crate::merge::MergeRule;
+use crate::merge::{MergeRule, VirtualKeys};
 use crate::options::{self, TableType};
 use crate::storage::Storage;
 use crate::{Error, Result};
 
+pub(crate) use create::refuse_look_alikes;
 pub use create::{NewTable, Wishes, create};
 pub(crate) use store::{PROPERTIES_FILES, announce_metadata_table, no_table, write_properties};
 pub use store::{clear_metadata_table, read_properties};
@@ -154,6 +155,11 @@ impl TableConfig {
     /// Whether the meta columns of files mean nothing, and keys are made of the rows.
     pub fn has_virtual_keys(&self) -> bool {
         self.get(keys::META_FIELDS).is_some_and(|v| v.eq_ignore_ascii_case("false"))
+    }
+
+    /// How the keys of its rows are made, where files have none.
+    pub(crate) fn virtual_keys(&self) -> Result<Option<VirtualKeys>> {
+        merge_rule::virtual_keys(self)
     }
 
     /// Whether files lack the partition columns.

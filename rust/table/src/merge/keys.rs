@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, StringArray};
 use hudini_format::key::{Generator, KeyConfig, PathStyle, outermost};
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
@@ -31,12 +31,17 @@ impl VirtualKeys {
         self.fields.iter().any(of_column)
     }
 
-    /// The rows with their keys in the meta column, whose stored values mean nothing.
-    pub(super) fn fill(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    /// The keys of rows that have all columns of which they are made.
+    pub(super) fn make(&self, rows: &RecordBatch) -> Result<StringArray> {
         let mut config = KeyConfig::new(Generator::Simple, self.fields.clone(), Vec::new(), PathStyle::default());
         config.names_single_key = self.names_single_key;
         config.dated_timestamps = self.dated_timestamps;
-        let keys = config.record_keys(rows)?;
+        Ok(config.record_keys(rows)?)
+    }
+
+    /// The rows with their keys in the meta column, whose stored values mean nothing.
+    pub(super) fn fill(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let keys = self.make(rows)?;
         let at = rows.schema_ref().index_of(meta::RECORD_KEY)?;
         let mut columns = rows.columns().to_vec();
         if let Some(column) = columns.get_mut(at) {

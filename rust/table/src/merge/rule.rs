@@ -1,12 +1,13 @@
 //! How two versions of a row are merged.
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, StringArray};
 use arrow_schema::Schema;
 use hudini_format::key::outermost;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::deleted::record_keys;
 use super::keys::VirtualKeys;
 use crate::options::MergeMode;
 use crate::{Error, Result};
@@ -115,6 +116,14 @@ impl MergeRule {
     /// Whether keys are found with a column.
     pub(crate) fn makes_keys(&self, column: &str) -> bool {
         column == meta::RECORD_KEY || self.virtual_keys.as_ref().is_some_and(|keys| keys.are_made_of(column))
+    }
+
+    /// The record keys of rows with all columns.
+    pub(crate) fn keys_of(&self, rows: &RecordBatch) -> Result<StringArray> {
+        match &self.virtual_keys {
+            Some(keys) => keys.make(rows),
+            None => record_keys(rows).cloned(),
+        }
     }
 
     /// The rows with their record keys.

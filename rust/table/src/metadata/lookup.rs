@@ -6,10 +6,11 @@ use std::sync::Arc;
 use hudini_format::metadata_record::{IndexVersion, MetadataRecord, Partition, data_partition_of, file_group_of};
 
 use super::group::{Records, Wanted};
+use super::named::Named;
 use super::{FOLDER, MetadataTable};
 use crate::timeline::CompletionTimes;
 use crate::view::{self, FileSlice};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 const BASE_EXTENSION: &str = "hfile";
 
@@ -28,12 +29,10 @@ impl MetadataTable {
     /// The file groups of a partition.
     pub(super) fn groups(&self, partition: &Partition) -> Result<Groups> {
         let name = partition.to_string();
-        let archived = CompletionTimes::new(self.storage.as_ref(), &self.config);
-        let mut files = view::files_in(self.storage.as_ref(), &name)?;
-        let named = self.named()?;
-        named.add_absent(&name, &mut files);
-        let found = view::slices_of(files, BASE_EXTENSION, &self.snapshot, &archived, &name)?;
-        named.check(&name, &found)?;
+        let found = match self.whole_slices(&name, self.named()?) {
+            Err(e) if e.kind() == ErrorKind::CorruptFile => self.whole_slices(&name, self.named_with_history()?),
+            found => found,
+        }?;
         let mut numbered: BTreeMap<Option<String>, BTreeMap<u32, FileSlice>> = BTreeMap::new();
         for mut slice in found {
             slice.partition = format!("{FOLDER}/{name}");
@@ -57,6 +56,16 @@ impl MetadataTable {
         }
         let version = self.key_version(partition)?;
         Ok(Groups { partition: partition.clone(), version, slices })
+    }
+
+    /// The newest slices of a partition; an error if they have not the files that commits name.
+    fn whole_slices(&self, partition: &str, named: &Named) -> Result<Vec<FileSlice>> {
+        let archived = CompletionTimes::new(self.storage.as_ref(), &self.config);
+        let mut files = view::files_in(self.storage.as_ref(), partition)?;
+        named.add_absent(partition, &mut files);
+        let found = view::slices_of(files, BASE_EXTENSION, &self.snapshot, &archived, partition)?;
+        named.check(partition, &found)?;
+        Ok(found)
     }
 
     /// Whether the record index is kept for each partition of the table apart: then a key may be in several.

@@ -64,6 +64,8 @@ pub struct MetadataTable {
     snapshot: Snapshot,
     /// Which files that names, once somebody has asked.
     named: OnceLock<Named>,
+    /// The same by what the history knows besides, where a file is missing.
+    named_with_history: OnceLock<Named>,
     /// Which log blocks of these count, by both timelines.
     counted: Snapshot,
     /// Where it is said what the indexes are about.
@@ -109,6 +111,7 @@ impl MetadataTable {
             timeline: own,
             snapshot,
             named: OnceLock::new(),
+            named_with_history: OnceLock::new(),
             counted,
             definitions_path,
             logs_grow,
@@ -164,6 +167,17 @@ impl MetadataTable {
             None => {
                 let named = Named::by(self.storage.as_ref(), &self.timeline)?;
                 Ok(self.named.get_or_init(|| named))
+            }
+        }
+    }
+
+    fn named_with_history(&self) -> Result<&Named> {
+        match self.named_with_history.get() {
+            Some(named) => Ok(named),
+            None => {
+                let timeline = self.timeline.clone().with_history(self.storage.as_ref(), &self.config)?;
+                let named = Named::by(self.storage.as_ref(), &timeline)?;
+                Ok(self.named_with_history.get_or_init(|| named))
             }
         }
     }

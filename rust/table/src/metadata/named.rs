@@ -2,7 +2,8 @@
 //!
 //! Nothing in the rest tells that a log of it is gone, or was emptied: what that said would be missing from every answer. So
 //! the newest slices of a partition must have the files that the commits of its active timeline wrote, whole. An index that
-//! was dropped and built anew has none of the files that it had before.
+//! was dropped and built anew has none of the files that it had before; of when that was the history may have to tell, for
+//! builds come first by their names, and archiving takes them before what they have outlived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,15 +65,18 @@ fn outlived(storage: &dyn Storage, timeline: &Timeline, written: &Written<'_>) -
 pub(super) struct Named(BTreeMap<FileKey, u64>);
 
 impl Named {
+    /// `timeline`: with the history, or without it.
     pub(super) fn by(storage: &dyn Storage, timeline: &Timeline) -> Result<Self> {
-        let commits: Vec<_> = timeline.commits().filter(|commit| !commit.is_archived()).collect();
+        let counts = |commit: &&Instant| !commit.is_archived() || commit.requested.starts_with(INITIAL);
+        let commits: Vec<_> = timeline.commits().filter(counts).collect();
         let metadata =
             run_all(AT_ONCE, commits.clone(), |_, commit| timeline.commit_metadata_if_there(storage, commit))?;
         let written = metadata.into_iter().map(|metadata| metadata.and_then(|m| m.partition_to_write_stats));
         let written: Vec<_> = commits.into_iter().zip(written.map(Option::unwrap_or_default)).collect();
         let (built, outlived) = (built(&written), outlived(storage, timeline, &written)?);
         let mut named = BTreeMap::new();
-        let stats = written.iter().flat_map(|(commit, stats)| stats.iter().map(move |stats| (commit, stats)));
+        let active = written.iter().filter(|(commit, _)| !commit.is_archived());
+        let stats = active.flat_map(|(commit, stats)| stats.iter().map(move |stats| (commit, stats)));
         for (commit, (partition, stats)) in stats {
             let is_outlived = outlived.contains(&(partition.clone(), commit.requested.clone()));
             if is_outlived || commit.completed.as_deref() < built.get(partition.as_str()).copied() {

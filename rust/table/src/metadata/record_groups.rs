@@ -43,7 +43,24 @@ impl RecordGroups {
         Partition::RecordIndex.file_group(IndexVersion::V1, key, self.slices.len() as u32)
     }
 
-    /// Where the records of some keys are; all of them are in that group if anywhere.
+    /// Where the records of some keys are.
+    pub(crate) fn locations_of(
+        &self,
+        storage: &Arc<dyn Storage>,
+        keys: BTreeSet<String>,
+    ) -> Result<BTreeMap<String, Vec<RecordIndexEntry>>> {
+        let mut by_group: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+        for key in keys {
+            by_group.entry(self.number_of(&key)?).or_default().insert(key);
+        }
+        let mut found = BTreeMap::new();
+        for (number, keys) in by_group {
+            found.extend(self.locations(storage, number, keys)?);
+        }
+        Ok(found)
+    }
+
+    /// The same; all of them are in that group if anywhere.
     pub(crate) fn locations(
         &self,
         storage: &Arc<dyn Storage>,

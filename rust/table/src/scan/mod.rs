@@ -173,7 +173,7 @@ impl Scan {
         let (config, shape, (snapshot, pinned)) = again_if_gone(|| {
             let config = table.config()?;
             config.check_readable()?;
-            if request.window.is_some() && config.has_virtual_keys() {
+            if request.window.is_some() && request.changes.is_none() && config.has_virtual_keys() {
                 let message = "a range of time of a table without meta fields: its rows tell no commit";
                 return Err(Error::unsupported(message));
             }
@@ -187,8 +187,12 @@ impl Scan {
         let unmerged =
             request.changes.is_none() && table.options.get_or_default(&options::MERGE_TYPE)? == MergeType::Unmerged;
         let merges = !unmerged && slices.iter().any(|slice| !slice.logs.is_empty());
-        let rule = if merges { rule(table, &config)? } else { MergeRule::new(MergeMode::CommitTime, &[]) };
+        let mut rule = if merges { rule(table, &config)? } else { MergeRule::new(MergeMode::CommitTime, &[]) };
         rule.check_defaults(snapshot.schema.as_deref())?;
+        if request.changes.is_some() {
+            rule.virtual_keys = config.virtual_keys()?;
+            shape.check_keys(&rule, &snapshot)?;
+        }
         let sources = Sources::of(table, &config, &slices, snapshot.evolution.is_some())?;
         let memory = memory(table, &request)?;
         let (location, batch_size) = (table.location.clone(), request.batch_size());

@@ -16,6 +16,7 @@ use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{TableConfig, keys};
+use crate::merge::MergeRule;
 use crate::timeline::{Snapshot, arrow_schema};
 use crate::{Error, Result};
 
@@ -98,6 +99,17 @@ impl RowShape {
         time.map_or(Ok(()), |field| {
             let message = format!("changes of a merge-on-read table with times as text in column '{}'", field.name());
             Err(Error::unsupported(message).with_hint("images in JSON have the number"))
+        })
+    }
+
+    /// Changes are found by the keys of rows as they are shown.
+    pub(super) fn check_keys(&self, rule: &MergeRule, snapshot: &Snapshot) -> Result<()> {
+        let stored = Self::stored(snapshot)?;
+        let changed = |field: &&FieldRef| self.shown_field(field).data_type() != field.data_type();
+        let other = stored.fields().iter().filter(|field| rule.makes_keys(field.name())).find(changed);
+        other.map_or(Ok(()), |field| {
+            let message = format!("changes of a table without meta fields whose key '{}' is shown as text", field.name());
+            Err(Error::unsupported(message))
         })
     }
 

@@ -71,6 +71,7 @@ impl Care<'_> {
             timeline: &found,
             extension: EXTENSION,
             within: Within::These(&self.partitions),
+            unsettled: self.table.unsettled_since(),
         };
         let Some(plan) = plan::plan(&ground, policy, retained)? else { return Ok(()) };
         let newest = self.table.newest_time().max(found.newest_time());

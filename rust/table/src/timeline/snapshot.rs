@@ -335,10 +335,17 @@ fn is_clustering(storage: &dyn Storage, timeline: &Timeline, pending: &Instant) 
 
 /// A state whose files a clean has deleted would come out with rows missing.
 fn check_not_cleaned(storage: &dyn Storage, timeline: &Timeline, as_of: &str) -> Result<()> {
-    match cleaned_before(storage, timeline)? {
+    match cleaned_before(storage, timeline, |clean| newest_at(timeline, &clean.requested))? {
         Some(since) if since.as_str() > as_of => Err(cleaned_away(as_of, &since)),
         _ => Ok(()),
     }
+}
+
+/// From when on states are whole, if of each file group the newest versions at a time are kept: from the newest commit on that
+/// there was then. Of the one that came after it the state before it is whole, and not of that one itself.
+pub(crate) fn newest_at(timeline: &Timeline, time: &str) -> String {
+    let newest = timeline.commits().rfind(|commit| commit.requested.as_str() < time);
+    newest.map_or(time, |commit| &commit.requested).to_owned()
 }
 
 /// The state as of that instant is gone; those from another one on are there.
@@ -352,11 +359,16 @@ pub(crate) fn cleaned_away(as_of: &str, since: &str) -> Error {
 /// cleaned away.
 pub(crate) fn whole_since(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
     let planned = planned_cleans(storage, timeline)?.into_iter().map(|(since, _)| since).max();
-    Ok(cleaned_before(storage, timeline)?.max(planned))
+    Ok(cleaned_before(storage, timeline, |clean| clean.requested.clone())?.max(planned))
 }
 
-/// The same of cleans that have completed.
-fn cleaned_before(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String>> {
+/// The same of cleans that have completed. A clean that keeps a number of versions says of no commit that it keeps it: what it
+/// means is the caller's to say.
+fn cleaned_before(
+    storage: &dyn Storage,
+    timeline: &Timeline,
+    by_versions: impl Fn(&Instant) -> String,
+) -> Result<Option<String>> {
     let mut since = None;
     for clean in timeline.completed().rev().filter(|i| i.action == Action::Clean) {
         // None retains less than what was there when it was planned, so those before say no more.
@@ -364,10 +376,9 @@ fn cleaned_before(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<S
             break;
         }
         let metadata = timeline.clean_metadata(storage, clean)?;
-        // A clean that keeps a number of versions keeps no commit whole that is older than itself.
         let retained = match metadata.earliest_commit_to_retain.as_str() {
             "" if metadata.total_files_deleted == 0 => continue,
-            "" => clean.requested.clone(),
+            "" => by_versions(clean),
             retained => retained.to_owned(),
         };
         since = since.max(Some(retained));

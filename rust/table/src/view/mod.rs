@@ -70,8 +70,13 @@ pub fn partitions(storage: &dyn Storage, config: &TableConfig) -> Result<Vec<Str
         for entry in storage.list(&dir)? {
             match entry {
                 Entry::File { name, .. } if is_partition_file(&name) => found.push(dir.clone()),
-                Entry::Dir { name } if !(dir.is_empty() && name == HOODIE) => open.push(in_partition(&dir, &name)),
-                _ => {}
+                Entry::Dir { name } if name == HOODIE && dir.is_empty() => {}
+                // Its rows would show in this one, and cleans would take its files.
+                Entry::Dir { name } if name == HOODIE => {
+                    return Err(Error::unsupported("a table in the folder of another one").at_path(dir));
+                }
+                Entry::Dir { name } => open.push(in_partition(&dir, &name)),
+                Entry::File { .. } => {}
             }
         }
     }

@@ -14,7 +14,7 @@ use super::{DataFile, FileSlice, Listing, PARTITION_FILE, in_partition, refuse_e
 use crate::config::TableConfig;
 use crate::metadata::ListedFiles;
 use crate::storage::Storage;
-use crate::timeline::{Instant, Snapshot, Timeline, cleaned_away, planned_cleans};
+use crate::timeline::{Instant, Snapshot, Timeline, cleaned_away, newest_at, planned_cleans};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a file is: partition path and name.
@@ -37,6 +37,8 @@ impl Listing {
         mut wants: impl FnMut(&str) -> Result<bool>,
     ) -> Result<()> {
         for (since, plan) in planned_cleans(storage, timeline)? {
+            let by_versions = plan.earliest_instant_to_retain.is_none();
+            let since = if by_versions { newest_at(timeline, &since) } else { since };
             let mut planned = Taken::default();
             planned.add_planned(&plan);
             if since.as_str() > as_of && planned.is_begun(&self.files, &mut wants)? {

@@ -47,6 +47,7 @@ pub(super) fn plan_of(operation: Operation) -> Result<Vec<u8>> {
 /// Refuses options that say another thing of the table than the table does: whoever gives them expects them to hold.
 pub(super) fn check_same_table(config: &TableConfig, options: &Options) -> Result<()> {
     same(options, &options::TABLE_NAME, &config.name, String::clone)?;
+    same(options, &options::TABLE_VERSION, &config.version, u32::to_string)?;
     same(options, &options::TABLE_TYPE, &config.table_type, |told| told.word().to_owned())?;
     same(options, &options::KEY_GENERATOR, &config.key_config()?.generator, |told| told.type_name().to_owned())?;
     same(options, &options::HIVE_STYLE, &config.is_true(keys::HIVE_STYLE), bool::to_string)?;

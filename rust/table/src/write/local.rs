@@ -91,7 +91,8 @@ fn write_once(
     request: &WriteRequest,
     exclusive: bool,
 ) -> Result<CommitResult> {
-    if rows.len() == 0 && !matches!(request.operation, Operation::OverwriteTable | Operation::DeletePartitions) {
+    let empties = matches!(request.operation, Operation::OverwriteTable | Operation::DeletePartitions);
+    if rows.len() == 0 && !empties && !request.tells(&table.options) {
         return Ok(CommitResult { operation: request.operation.word(), ..CommitResult::default() });
     }
     let begin = if exclusive { Action::begin_exclusive } else { Action::begin };

@@ -51,40 +51,28 @@ fn counts_anew(key: &str, newest: &str) -> Error {
     .with_hint("a stream that begins from another checkpoint needs another query_id")
 }
 
-/// How far back is looked for a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Back {
-    ToTheFirst,
-    /// To the oldest that is not archived.
-    ToTheArchived,
-}
-
 /// What a write under the request's key did, if there was one, however long ago.
 pub fn committed(table: &Table, request: &WriteRequest) -> Result<Option<CommitResult>> {
     let Some(key) = &request.idempotency_key else { return Ok(None) };
-    find(table, request.operation, key, Back::ToTheFirst)
+    again_if_gone(|| find(table, request.operation, key))
 }
 
-/// What the write under that key did, if it was committed; `operation` says what it is called if the commit does not.
-pub(super) fn find(table: &Table, operation: Operation, key: &str, back: Back) -> Result<Option<CommitResult>> {
-    again_if_gone(|| find_now(table, operation, key, back))
-}
-
-/// The history is asked only where the active timeline does not settle it.
-fn find_now(table: &Table, operation: Operation, key: &str, back: Back) -> Result<Option<CommitResult>> {
+/// What the write under that key did, if it was committed; `operation` says what it is called if the commit does not. The
+/// history is asked only where the active timeline does not settle it.
+fn find(table: &Table, operation: Operation, key: &str) -> Result<Option<CommitResult>> {
     let (config, storage) = (table.config()?, table.storage.as_ref());
     let active = Timeline::load(storage, &config)?;
     match look(storage, &active, operation, key)? {
         Looked::Found(done) => return Ok(Some(*done)),
-        Looked::FurtherBack if back == Back::ToTheFirst => {}
-        Looked::NotThere | Looked::FurtherBack => return Ok(None),
+        Looked::NotThere => return Ok(None),
+        Looked::FurtherBack => {}
     }
     let mut archived = active.with_history(storage, &config)?;
     archived.instants.retain(Instant::is_archived);
-    match look(storage, &archived, operation, key)? {
-        Looked::Found(done) => Ok(Some(*done)),
-        Looked::NotThere | Looked::FurtherBack => Ok(None),
-    }
+    Ok(match look(storage, &archived, operation, key)? {
+        Looked::Found(done) => Some(*done),
+        Looked::NotThere | Looked::FurtherBack => None,
+    })
 }
 
 enum Looked {

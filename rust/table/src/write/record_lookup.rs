@@ -164,7 +164,7 @@ impl Action {
         }
         Ok(Some(RecordLookup {
             location: self.location().clone(),
-            groups: self.records()?.record_groups()?,
+            groups: self.records()?.clone(),
             brings_rows: self.operation().brings_rows(),
         }))
     }

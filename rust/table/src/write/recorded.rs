@@ -72,7 +72,7 @@ pub struct RecordedGroup {
 impl Action {
     /// Where the record index has keys.
     fn recorded(&mut self, keys: BTreeSet<String>) -> Result<Places> {
-        let found = self.records()?.record_locations(keys, None)?;
+        let found = self.records()?.locations_of(&self.table().storage, keys)?;
         let found = found.into_iter().filter_map(|(key, entries)| Some((key, Recorded::of(&entries)?)));
         let found: BTreeMap<String, Recorded> = found.collect();
         let partitions: BTreeSet<&str> = found.values().map(|recorded| recorded.partition.as_str()).collect();

@@ -45,11 +45,15 @@ pub(super) fn claim(stake: &mut Stake, operation: Operation, replaced: &Replaced
 }
 
 /// Refuses names that cannot be partitions, before anything is begun.
+fn is_odd(path: &str) -> bool {
+    path.contains('*') || path.split('/').any(|part| ["", ".", ".."].contains(&part))
+}
+
 pub(super) fn check_partitions(partitions: &[String], is_partitioned: bool) -> Result<()> {
     if !is_partitioned {
         return Err(Error::option("the table has no partitions"));
     }
-    match partitions.iter().find(|path| path.is_empty() || path.contains('*') || path.split('/').any(|p| p == "..")) {
+    match partitions.iter().find(|path| is_odd(path)) {
         Some(path) if path.contains('*') => {
             Err(Error::unsupported(format!("deleting partitions by a pattern, as in '{path}'")))
         }

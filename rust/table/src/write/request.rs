@@ -164,6 +164,12 @@ impl CommitResult {
 }
 
 impl WriteRequest {
+    /// Whether its commit tells something, rows or no rows. `handle`: the options of the table's handle.
+    pub(super) fn tells(&self, handle: &Options) -> bool {
+        let told = [&self.metadata, self.options.commit_metadata(), handle.commit_metadata()];
+        told.iter().any(|told| !told.is_empty())
+    }
+
     /// The partitions to delete, by argument or by option.
     pub(super) fn doomed(&self) -> Result<Vec<String>> {
         let Some(told) = self.options.get(&options::PARTITIONS_TO_DELETE)? else { return Ok(self.partitions.clone()) };

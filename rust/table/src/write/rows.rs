@@ -13,6 +13,7 @@ use hudini_format::short::{self, are_same};
 
 use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN};
 use super::output::unnamed;
+use crate::config::refuse_look_alikes;
 use crate::merge::MergeRule;
 use crate::{Error, Result};
 
@@ -28,6 +29,7 @@ pub(super) fn widened(input: &Schema, table: &Schema) -> Result<Option<Schema>> 
     if new.is_empty() {
         return Ok(None);
     }
+    refuse_look_alikes(&new)?;
     for (at, field) in new.iter().enumerate() {
         let others = table.fields().iter().chain(new.iter().skip(at + 1));
         if let Some(alike) = others.map(|f| f.name()).find(|name| name.eq_ignore_ascii_case(field.name())) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..case import scene
 from ..rows import SCHEMA, people
 from ..table import WRITE, Table
+from .keys import VIRTUAL, generator
 
 V6, V8, V9 = "0.15.0", "1.0.2", "1.2.0"
 DELETED = SCHEMA + ", _hoodie_is_deleted boolean"
@@ -265,6 +266,17 @@ def cdc_mor(t: Table) -> None:
 def cdc_cow(t: Table) -> None:
     t.begin("cow")
     _change_data(t, "data_before")
+
+
+@scene(
+    "cow_virtual_keys_cdc",
+    [V6, V8, V9],
+    "cdc OP_KEY_ONLY DATA_BEFORE DATA_BEFORE_AFTER cow virtual_keys complex_key populate_meta_fields_false",
+    "CDC of a table without meta columns, whose keys are made of two fields; each release with another mode.",
+)
+def cow_virtual_keys_cdc(t: Table) -> None:
+    t.begin("cow", options=generator("ComplexKeyGenerator", "id,city", "city") | VIRTUAL)
+    _change_data(t, {V6: "data_before", V8: "data_before_after", V9: "op_key_only"}[t.release])
 
 
 def _change_data(t: Table, logging: str) -> None:

@@ -69,9 +69,7 @@ impl<'a> Before<'a> {
         let mut live: BTreeMap<&str, Vec<FileSlice>> = BTreeMap::new();
         for stat in metadata.write_stats() {
             let (Some(path), Some(file_id)) = (&stat.path, &stat.file_id) else { continue };
-            let is_log = LogFileName::parse(last_of(path)).is_some();
-            let brings_none = if is_log { logs_bring_no_keys } else { stat.num_inserts.unwrap_or(0) == 0 };
-            if brings_none && stat.num_deletes.unwrap_or(0) == 0 {
+            if !may_bring_keys(stat, logs_bring_no_keys) && stat.num_deletes.unwrap_or(0) == 0 {
                 continue;
             }
             let partition = stat.partition_path.as_deref().unwrap_or_default();
@@ -80,7 +78,7 @@ impl<'a> Before<'a> {
             }
             let old = live.get(partition).and_then(|slices| slices.iter().find(|slice| slice.file_id == *file_id));
             let home = self.home(partition, file_id, time)?;
-            let seen = if is_log {
+            let seen = if is_log(path) {
                 self.of_log(table, time, stat, path, old, &home)?
             } else {
                 self.of_base(table, time, stat, path, old, &home)?
@@ -229,6 +227,18 @@ impl<'a> Before<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a file that was written may have keys which its file group did not have.
+pub(crate) fn may_bring_keys(stat: &WriteStat, logs_bring_no_keys: bool) -> bool {
+    match &stat.path {
+        Some(path) if is_log(path) => !logs_bring_no_keys,
+        _ => stat.num_inserts.unwrap_or(0) > 0,
+    }
+}
+
+fn is_log(path: &str) -> bool {
+    LogFileName::parse(last_of(path)).is_some()
 }
 
 /// Whether one of the places of a key is that file group.

@@ -30,6 +30,7 @@ use hudini_format::properties::{IndexDefinition, IndexDefinitions};
 use hudini_format::schema::meta;
 
 use self::deltacommit::{Changes, Group, WrittenSchema};
+pub(crate) use self::keys::may_bring_keys;
 use self::records::Kept;
 use super::ranges::{self, ColumnRange, chosen_columns};
 use super::{FIRST_WITH_VERSIONS, MetadataTable, index_definitions, partitions, partitions_in_flight};

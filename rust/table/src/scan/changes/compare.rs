@@ -2,13 +2,13 @@
 //!
 //! Commit time and sequence number name one version of a row, unless logs put it together of several: there its values
 //! count. A hash of the version is kept of all rows from before the write, by key; the rows behind it stream by, and those
-//! that changed wait for the one that they were.
+//! that changed wait for the one that they were. Rows of tables without meta columns are compared by value, too.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::interleave::interleave_record_batch;
 use foldhash::fast::FixedState;
@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use hudini_format::schema::meta;
 
 use super::{Feed, Part, hash};
-use crate::merge::{Batches, record_keys};
+use crate::merge::Batches;
 use crate::view::FileSlice;
 use crate::{Error, Result};
 
@@ -80,15 +80,18 @@ impl Rows {
 
 /// Compares two states.
 pub(super) fn states(feed: &Arc<Feed>, part: &Part, before: &FileSlice, after: &FileSlice) -> Result<Batches> {
-    let by_values = !after.logs.is_empty();
+    let rule = &feed.split.reading.rule;
+    let by_values = !after.logs.is_empty() || rule.virtual_keys.is_some();
     let mut versions = Versions { by_values, ..Versions::default() };
     for rows in feed.rows_before(part, before, if by_values { &[] } else { &VERSION })? {
-        versions.remember(&rows?)?;
+        let rows = rows?;
+        versions.remember(&rule.keys_of(&rows)?, &rows)?;
         feed.check_memory(versions.bytes())?;
     }
     let mut changed = Rows::default();
     for rows in feed.rows_after(part, after, None)? {
-        versions.compare(&rows?, &mut changed)?;
+        let rows = rows?;
+        versions.compare(&rule.keys_of(&rows)?, &rows, &mut changed)?;
         feed.check_memory(versions.bytes() + changed.bytes())?;
     }
     versions.settle();
@@ -129,8 +132,11 @@ impl Versions {
             + self.changed.len() * size_of::<Option<usize>>()
     }
 
-    fn hashed<'r>(&self, rows: &'r RecordBatch) -> Result<impl Iterator<Item = (&'r str, u64)> + use<'r>> {
-        let keys = record_keys(rows)?;
+    fn hashed<'r>(
+        &self,
+        keys: &'r StringArray,
+        rows: &RecordBatch,
+    ) -> Result<impl Iterator<Item = (&'r str, u64)> + use<'r>> {
         if keys.null_count() > 0 {
             return Err(Error::corrupt("a row without record key"));
         }
@@ -144,8 +150,8 @@ impl Versions {
         Ok(keys.iter().flatten().zip(hashes))
     }
 
-    fn remember(&mut self, rows: &RecordBatch) -> Result<()> {
-        for (key, hash) in self.hashed(rows)? {
+    fn remember(&mut self, keys: &StringArray, rows: &RecordBatch) -> Result<()> {
+        for (key, hash) in self.hashed(keys, rows)? {
             let at = self.rows.len();
             self.rows.push(Version { hash, next: None, fate: Fate::Deleted });
             match self.by_key.get_mut(key) {
@@ -176,9 +182,9 @@ impl Versions {
     }
 
     /// Keeps the rows that are not what they were.
-    fn compare(&mut self, rows: &RecordBatch, changed: &mut Rows) -> Result<()> {
+    fn compare(&mut self, keys: &StringArray, rows: &RecordBatch, changed: &mut Rows) -> Result<()> {
         let mut is_changed = Vec::with_capacity(rows.num_rows());
-        for (key, hash) in self.hashed(rows)? {
+        for (key, hash) in self.hashed(keys, rows)? {
             let first = self.by_key.get(key).map(|(first, _)| *first);
             let same = self.find(first, |version| version.hash == hash);
             is_changed.push(same.is_none());
@@ -243,7 +249,7 @@ impl Pairs {
         let mut is_deleted = Vec::with_capacity(rows.num_rows());
         let mut is_updated = Vec::with_capacity(rows.num_rows());
         let mut became = Vec::new();
-        for key in record_keys(rows)? {
+        for key in &self.feed.split.reading.rule.keys_of(rows)? {
             let fate = self.fates.of(key.ok_or_else(|| Error::corrupt("a row without record key"))?)?;
             is_deleted.push(matches!(fate, Fate::Deleted));
             is_updated.push(matches!(fate, Fate::Updated(_)));

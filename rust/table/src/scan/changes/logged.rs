@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, StructArray, UInt64Array};
-use arrow_select::filter::filter_record_batch;
+use arrow_select::filter::{filter, filter_record_batch};
 use arrow_select::take::take;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -23,7 +23,7 @@ use hudini_format::schema::{Record, meta};
 use super::compare::{self, ByKey, Fate, Fates, Pairs, Rows};
 use super::{ChangeLog, Feed, Part, Side};
 use crate::log_file::{Choice, LogFile, Part as BlockPart, Visitor};
-use crate::merge::{Batches, record_keys};
+use crate::merge::Batches;
 use crate::scan::shape::{FolderValues, RowShape};
 use crate::scan::split::Reading;
 use crate::storage::Storage;
@@ -250,11 +250,12 @@ impl Log {
         let (mut rows, mut numbers) = (Rows::default(), ByKey::default());
         for batch in batches {
             let batch = batch?;
-            let keys = record_keys(&batch)?;
+            let keys = feed.split.reading.rule.keys_of(&batch)?;
             let is_told: BooleanArray =
                 keys.iter().map(|key| Some(key.is_some_and(|key| self.operations.contains_key(key)))).collect();
             let told = filter_record_batch(&batch, &is_told)?;
-            let keys = record_keys(&told)?.clone();
+            let keys = filter(&keys, &is_told)?;
+            let keys = keys.as_string::<i32>();
             let is_left = keys.iter().flatten().any(|key| !self.is_there_after(key));
             numbers.extend(keys.iter().flatten().map(Box::from).zip(rows.push(told)));
             if is_left || numbers.len() < rows.len() {

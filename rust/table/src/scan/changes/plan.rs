@@ -42,6 +42,7 @@ pub(in crate::scan) fn pin(
         },
         archived: CompletionTimes::new(storage, config),
         whole_since: whole_since(storage, &timeline)?,
+        rows_tell_commits: !config.has_virtual_keys(),
         gone: replaced_before(storage, &timeline, window.start.as_ref())?,
         partitions: BTreeMap::new(),
         parts: Vec::new(),
@@ -94,6 +95,8 @@ struct Plan<'s> {
     snapshot: Snapshot,
     archived: CompletionTimes<'s>,
     whole_since: Option<String>,
+    /// Of tables that keep no meta columns they do not.
+    rows_tell_commits: bool,
     /// Replaced by now. Who writes to one all the same (buckets without locks keep their ids) writes what nobody sees.
     gone: BTreeSet<Group>,
     /// The files of each file group, listed when a write needs the partition.
@@ -186,6 +189,7 @@ impl Plan<'_> {
         }
         if let Some(after) = &after
             && before.is_some()
+            && self.rows_tell_commits
             && stats.iter().all(|stat| only_inserts(stat))
         {
             return Ok(Some(FoundIn::Inserts(after.clone())));

@@ -11,6 +11,8 @@
 //! * Texts are compared as Java does, by UTF-16 units. A bound without any that is beyond the surrogates' first one is one
 //!   in the order of bytes, too.
 //! * Bytes are compared with their signs, and not here.
+//! * Decimals whose scale grew are compared right in a partition of files of both, and written down as if they were of the
+//!   newer one.
 //!
 //! What it has of the results of a function, Spark took from the rows.
 
@@ -55,6 +57,7 @@ pub(super) fn stats(found: &ColumnStats, kind: &DataType, of: Of) -> Stats {
     let (rows, nulls) = (count(found.value_count).filter(|rows| *rows > 0), count(found.null_count));
     let Some((rows, nulls)) = rows.zip(nulls).filter(|_| !found.is_deleted) else { return Stats::default() };
     let whole = nulls == 0 || (of == Of::File && is_fixed(kind) && nulls < rows);
+    let whole = whole && (of == Of::File || has_scale_of_its_own(found, kind));
     let bound = |value: hudini_format::Result<Option<Scalar>>| array(value.ok().flatten().filter(|_| whole)?, kind);
     Stats {
         min: bound(found.min()),
@@ -63,6 +66,12 @@ pub(super) fn stats(found: &ColumnStats, kind: &DataType, of: Of) -> Stats {
         nulls: (nulls == 0).then_some(0),
         rows: Some(rows),
     }
+}
+
+/// Whether a bound says itself what its digits mean. From version 9 on the column's newest type says that of all files of a
+/// partition, and they need not have that one.
+fn has_scale_of_its_own(found: &ColumnStats, kind: &DataType) -> bool {
+    !matches!(kind, DataType::Decimal128(..)) || found.value_type.is_none()
 }
 
 /// What is certain about the results of a function, which Spark worked out for every row of a file. Of a file that it could
@@ -172,6 +181,16 @@ mod tests {
         assert_eq!(value(found(StatValue::Decimal(old.to_be_bytes().to_vec()), None)), Some(150));
         assert_eq!(value(found(StatValue::Decimal(7_i64.to_be_bytes().to_vec()), None)), None, "more digits");
         assert_eq!(value(found(StatValue::Bytes(vec![0xff]), Some((10, Some("10,2"))))), Some(-1));
+    }
+
+    #[test]
+    fn decimals_of_a_partition_may_be_of_another_scale() {
+        let kind = DataType::Decimal128(14, 4);
+        let believed = |found: ColumnStats, of| believes_bounds(&found, &kind, of);
+        let labelled = found(StatValue::Bytes(vec![7]), Some((10, Some("14,4"))));
+        assert_eq!([Of::File, Of::Partition].map(|of| believed(labelled.clone(), of)), [[true; 2], [false; 2]]);
+        let told = 1_500_000_000_000_000_i64.to_be_bytes().to_vec();
+        assert_eq!(believed(found(StatValue::Decimal(told), None), Of::Partition), [true; 2]);
     }
 
     #[test]

@@ -88,7 +88,9 @@ fn replacing(storage: &dyn Storage, timeline: &Timeline) -> Result<Option<String
     if !timeline.instants.iter().any(|i| is_replacing(&i)) {
         return Ok(None);
     }
-    let cleaned = match timeline.completed().rfind(|i| i.action == Action::Clean) {
+    // One that broke off has deleted files of which the metadata table is told when it is over.
+    let is_cleaning = timeline.pending().any(|i| i.action == Action::Clean);
+    let cleaned = match timeline.completed().filter(|_| !is_cleaning).rfind(|i| i.action == Action::Clean) {
         Some(clean) => match timeline.clean_metadata(storage, clean)?.earliest_commit_to_retain {
             retained if retained.is_empty() => clean.requested.clone(),
             retained => retained,

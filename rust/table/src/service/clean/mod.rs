@@ -168,6 +168,7 @@ impl Cleaner<'_> {
             timeline: found,
             extension: BASE_EXTENSION,
             within: if incremental { Within::Touched } else { Within::All },
+            unsettled: None,
         };
         plan::plan(&ground, self.policy, self.policy.retained(&self.table.context, config, found))
     }

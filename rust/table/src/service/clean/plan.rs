@@ -42,6 +42,8 @@ pub(in crate::service) struct Ground<'g> {
     /// Of its base files.
     pub(in crate::service) extension: &'g str,
     pub(in crate::service) within: Within<'g>,
+    /// From when on slices stay for writes under way of the table that this is a metadata table of.
+    pub(in crate::service) unsettled: Option<&'g str>,
 }
 
 /// In which partitions it looks.
@@ -69,7 +71,7 @@ pub(in crate::service) fn plan(
     let rule = Rule {
         policy,
         retained,
-        unsettled: timeline.unsettled_since(),
+        unsettled: timeline.unsettled_since().into_iter().chain(ground.unsettled).min(),
         replaced: replaced(storage, timeline)?,
         savepointed: savepoints.iter().flat_map(|(_, metadata)| files_of(metadata)).collect(),
     };
@@ -147,10 +149,8 @@ impl Rule<'_> {
             let with_base = slices.iter().enumerate().filter(|(_, slice)| slice.base.is_some());
             with_base.map(|(at, _)| at + 1).nth(versions.saturating_sub(1)).unwrap_or(slices.len())
         };
-        match self.retained {
-            Some(retained) => for_state(&retained.requested),
-            None => for_versions().max(self.unsettled.map_or(0, for_state)),
-        }
+        let kept = self.retained.map_or_else(for_versions, |retained| for_state(&retained.requested));
+        kept.max(self.unsettled.map_or(0, for_state))
     }
 
     fn is_savepointed(&self, slice: &FileSlice) -> bool {

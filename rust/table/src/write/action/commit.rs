@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_schema::Schema;
 use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
+use hudini_format::instant::Action::Rollback;
 use hudini_format::schema::{self, meta};
 
 use super::{Action, lock};
 use crate::concurrency::{self, TableLock};
 use crate::config::TableConfig;
 use crate::index;
-use crate::metadata::keep::Told;
+use crate::metadata::keep::{self, Told};
 use crate::options;
 use crate::service;
 use crate::storage::Storage;
@@ -29,7 +30,7 @@ impl Action {
             Ok(checked) => checked,
             Err(e) => return Err(self.failed(e)),
         };
-        if stats.is_empty() && self.replaced.as_ref().is_none_or(|replaced| replaced.values().all(Vec::is_empty)) {
+        if stats.is_empty() && self.groups_replaced() == 0 && !self.request.tells(&self.table.options) {
             let operation = self.request.operation.word();
             self.abort()?;
             return Ok(CommitResult { operation, ..CommitResult::default() });
@@ -57,7 +58,8 @@ impl Action {
         Ok(result)
     }
 
-    /// Undoes what was begun. Without tasks no file was written, and no rollback has to tell of it.
+    /// Undoes what was begun. Where no file was written and the metadata table was told of nothing, no rollback has to tell
+    /// of it.
     pub fn abort(mut self) -> Result<()> {
         let lock = self.lock()?;
         let found = Timeline::load(self.storage(), &self.config)?;
@@ -65,7 +67,7 @@ impl Action {
         if instant.is_some_and(timeline::Instant::is_completed) {
             return Ok(());
         }
-        if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) {
+        if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) || self.groups_replaced() > 0 {
             let Self { heart, table, request, config, time, .. } = self;
             drop(heart);
             let locked = table.locked(&request.options, &lock);
@@ -132,6 +134,7 @@ impl Action {
         concurrency::check_conflicts(storage, &config, &self.snapshot, &found, &self.time, &self.stake)?;
         self.check_key_is_new(&found)?;
         self.check_new_keys(stats, &config, &found)?;
+        self.check_recorded_in_order(stats, &config, &found)?;
         check_schema(storage, &config, &found, &self.snapshot, &self.columns).map_err(|e| e.at_instant(&self.time))?;
         self.check_columns_show(&config, &found)?;
         concurrency::remove_lost_files(storage, &self.time, stats)?;
@@ -213,6 +216,27 @@ impl Action {
         index::check_new_keys(&ours, found)
     }
 
+    /// Of a key the record index believes the write that was asked for last, whichever completed last: where a later one took
+    /// keys away, it would take away what this one brings.
+    fn check_recorded_in_order(&self, stats: &[WriteStat], config: &TableConfig, found: &Timeline) -> Result<()> {
+        let may_bring = |stat: &WriteStat| keep::may_bring_keys(stat, self.looks_up_records());
+        if !keep::has_record_index(config) || !stats.iter().any(may_bring) {
+            return Ok(());
+        }
+        let since = concurrency::completed_since(self.storage(), config, &self.snapshot, found, &self.time)?;
+        let later = since.iter().find(|(instant, metadata)| instant.requested > self.time && takes_away(metadata));
+        let undone = found.completed().find(|instant| instant.action == Rollback && instant.requested > self.time);
+        match later.map(|(instant, _)| *instant).or(undone) {
+            Some(instant) => Err(Error::new(
+                ErrorKind::CommitConflict,
+                "this write brings keys, and one that began later took keys out of the record index first",
+            )
+            .at_instant(&instant.requested)
+            .with_hint("write again")),
+            None => Ok(()),
+        }
+    }
+
     fn metadata(&self, stats: &[WriteStat]) -> Result<CommitMetadata> {
         let mut extra = self.request.metadata.clone();
         extra.extend(self.request.options.commit_metadata().iter().map(|(k, v)| (k.clone(), v.clone())));
@@ -244,6 +268,11 @@ impl Action {
         };
         CommitResult { files_removed: written.files_removed + self.groups_replaced(), ..written }
     }
+}
+
+fn takes_away(metadata: &CommitMetadata) -> bool {
+    metadata.write_stats().any(|stat| stat.num_deletes.unwrap_or(0) > 0)
+        || metadata.partition_to_replace_file_ids.iter().flatten().any(|(_, ids)| !ids.is_empty())
 }
 
 pub(crate) fn by_partition(stats: &[WriteStat]) -> BTreeMap<String, Vec<WriteStat>> {

@@ -10,7 +10,7 @@ use hudini_format::schema;
 
 use super::begin;
 use super::locate::Locator;
-use super::once::{self, Back};
+use super::once;
 use super::place::{self, GroupProfile, PlacedTask};
 use super::replace::{self, Replaced};
 use super::request::{self, CommitResult, SchemaMode, WriteRequest};
@@ -24,7 +24,7 @@ use crate::config::TableConfig;
 use crate::index::{self, Index, Lookup};
 use crate::log_file::LogOptions;
 use crate::merge::MergeRule;
-use crate::metadata::MetadataTable;
+use crate::metadata::{MetadataTable, RecordGroups};
 use crate::metadata::keep;
 use crate::metadata::ranges::Ranges;
 use crate::options::{self, Operation, Options};
@@ -107,8 +107,9 @@ pub struct Action {
     /// Columns of whose values the table keeps statistics.
     indexed: Vec<String>,
     sizes: Option<Sizes>,
-    /// The metadata table as it was then, if keys are looked up there.
-    records: Option<MetadataTable>,
+    /// The record index as it was then, if keys are looked up there. How many file groups it has decides where a key is: one
+    /// that is gone later must be missed.
+    records: Option<RecordGroups>,
     /// The file groups of partitions that were asked for.
     live: BTreeMap<String, Vec<FileSlice>>,
     new_slots: NewSlots,
@@ -159,6 +160,7 @@ impl Action {
             Index::Records => MetadataTable::open(&table.storage, &config, &found)?,
             _ => None,
         };
+        let records = records.map(|metadata| metadata.record_groups()).transpose()?;
         let indexed = keep::indexed_columns(site, &config, &columns)?;
         // Tasks would find out when they have begun.
         Ranges::new(&columns, &indexed).map(drop)?;
@@ -212,6 +214,10 @@ impl Action {
 
     pub(super) fn location(&self) -> &Location {
         &self.table.location
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        &self.table
     }
 
     pub(super) fn storage(&self) -> &dyn Storage {
@@ -310,10 +316,9 @@ impl Action {
     }
 
     /// What a write under the same idempotency key did that was committed between the first look and the state that this
-    /// one was begun from.
+    /// one was begun from; it may be archived by now.
     pub fn done_before(&self) -> Result<Option<CommitResult>> {
-        let Some(key) = &self.request.idempotency_key else { return Ok(None) };
-        once::find(&self.table, self.request.operation, key, Back::ToTheArchived)
+        once::committed(&self.table, &self.request)
     }
 
     /// The partitions that the caller named.
@@ -336,8 +341,8 @@ impl Action {
         self.looks_up() && self.records.is_some()
     }
 
-    /// The metadata table of a write that looks keys up in its record index.
-    pub(super) fn records(&self) -> Result<&MetadataTable> {
+    /// Of a write that looks keys up there.
+    pub(super) fn records(&self) -> Result<&RecordGroups> {
         self.records.as_ref().ok_or_else(|| Error::internal("a write by the record index without one"))
     }
 
