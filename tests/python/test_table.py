@@ -445,7 +445,7 @@ def test_options_say_what_the_arguments_leave_open(tmp_path: Path) -> None:
     table = hudini.create(tmp_path / "t", SCHEMA, options=options)
     assert (table.name, table.table_type) == ("rides", "mor")
     assert (table.record_key, table.ordering, table.partition_by) == (["id"], ["ts"], ["city"])
-    assert hudini.create(tmp_path / "u", SCHEMA, "id", table_type="cow", options=options).table_type == "cow"
+    assert hudini.create(tmp_path / "u", SCHEMA, "id", table_type="mor", options=options).table_type == "mor"
 
 
 @pytest.mark.parametrize("way", ["to_arrow", "to_batches", "reader", "iteration", "to_pandas", "to_polars"])

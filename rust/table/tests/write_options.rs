@@ -198,7 +198,8 @@ fn a_key_is_looked_for_in_the_archive_when_a_write_begins() {
     let spec = Spec::mor();
     let world = World::new(Place::Memory);
     let table = spec.create(&world);
-    let short = [("hoodie.keep.min.commits", "2"), ("hoodie.keep.max.commits", "3"), ("hoodie.clean.commits.retained", "1")];
+    let short =
+        [("hoodie.keep.min.commits", "2"), ("hoodie.keep.max.commits", "3"), ("hoodie.clean.commits.retained", "1")];
     let options = Options::parse(short.map(|(key, value)| (key.to_owned(), value.to_owned()))).unwrap();
     let request = |key: Option<&str>| WriteRequest {
         idempotency_key: key.map(str::to_owned),

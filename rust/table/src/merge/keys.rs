@@ -36,7 +36,7 @@ impl VirtualKeys {
         let mut config = KeyConfig::new(Generator::Simple, self.fields.clone(), Vec::new(), PathStyle::default());
         config.names_single_key = self.names_single_key;
         config.dated_timestamps = self.dated_timestamps;
-        Ok(config.record_keys(rows)?)
+        config.record_keys(rows)
     }
 
     /// The rows with their keys in the meta column, whose stored values mean nothing.

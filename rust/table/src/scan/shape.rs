@@ -108,7 +108,8 @@ impl RowShape {
         let changed = |field: &&FieldRef| self.shown_field(field).data_type() != field.data_type();
         let other = stored.fields().iter().filter(|field| rule.makes_keys(field.name())).find(changed);
         other.map_or(Ok(()), |field| {
-            let message = format!("changes of a table without meta fields whose key '{}' is shown as text", field.name());
+            let message =
+                format!("changes of a table without meta fields whose key '{}' is shown as text", field.name());
             Err(Error::unsupported(message))
         })
     }
