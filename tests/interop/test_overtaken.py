@@ -61,3 +61,30 @@ def test_statistics_of_a_partition_that_lack_the_slower_write(oracle: Oracle, tm
     assert "partition_stats" not in overtaken.explain()["pruned"]["by"]
     theirs = oracle.read(path, {**STATISTICS, "hoodie.enable.data.skipping": "true"}, filter="v = 99")
     assert theirs.num_rows == 0, "Apache Hudi finds them: docs/apache-hudi-notes.md says that it does not"
+
+
+def test_a_key_that_came_behind_a_later_write_that_took_it_away(oracle: Oracle, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    options = {
+        "hoodie.table.name": "overtaken",
+        "hoodie.datasource.write.operation": "upsert",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "p",
+        "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
+        "hoodie.index.type": "RECORD_INDEX",
+        "hoodie.metadata.record.index.enable": "true",
+        "hoodie.parquet.small.file.limit": "0",
+        **TWO_WRITERS,
+        **STATISTICS,
+    }
+    oracle.write(path, rows(range(5), 10), options)
+    gone = hudini.open(path).read(filter="id = '7'")
+    assert (gone.count(), gone.explain()["pruned"]["by"]["record_index"]) == (0, 1)
+
+    slow = oracle.begin_write(path, rows(range(7, 8), 99), options)
+    oracle.write(path, rows(range(7, 8), 20), options)
+    oracle.write(path, rows(range(7, 8), 20), {**options, "hoodie.datasource.write.operation": "delete"})
+    slow.end()
+    table = hudini.open(path)
+    assert [row["v"] for row in table.read(columns=["id", "v"]).to_arrow().to_pylist() if row["id"] == "7"] == [99]
+    assert table.read(filter="id = '7'").count() == 1

@@ -111,6 +111,10 @@ impl Question<'_> {
         if !misses_count && (found.len() < keys.len() || metadata.locates_by_partition()?) {
             return Ok(None);
         }
+        // One that a write brought behind a later one that took it away is there, and the index does not have it.
+        if found.len() < keys.len() && !self.is_in_order()? {
+            return Ok(None);
+        }
         let groups: BTreeSet<InPartition> = found
             .into_values()
             .flatten()

@@ -3,7 +3,7 @@
 //! | index | tells of | holds |
 //! |---|---|---|
 //! | column statistics, bloom filters, both of expressions | files, by name | always: a file never changes |
-//! | record index | the newest state of the table | for a read of that very state |
+//! | record index | the newest state of the table | for a read of that very state; that a key is not there, as below |
 //! | partition statistics, secondary index | the same, as the write saw it that was asked for last | the same, if writes completed in the order in which they were asked for |
 //!
 //! An index that is damaged, or that is given up while it is read, costs a warning and leaves nothing out.
@@ -94,9 +94,13 @@ impl Question<'_> {
 
     /// What the write says that was asked for last, unless it may not have known of all before it.
     fn if_in_order(&self, wanted: Wanted) -> Result<Wanted> {
-        let Indexed { storage, config, now: Some(order), .. } = *self.read else { return Ok(None) };
         let leaves_out = wanted.iter().flatten().any(|wanted| !wanted);
-        Ok(if leaves_out && !order.is_kept(storage, config)? { None } else { wanted })
+        Ok(if leaves_out && !self.is_in_order()? { None } else { wanted })
+    }
+
+    fn is_in_order(&self) -> Result<bool> {
+        let Indexed { storage, config, now, .. } = *self.read;
+        now.map_or(Ok(false), |order| order.is_kept(storage, config))
     }
 
     /// Whether files have a column in the type in which it is shown. What folders tell is not read from files.
