@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_schema::Schema;
 use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
-use hudini_format::instant::Action::Rollback;
 use hudini_format::schema::{self, meta};
 
 use super::{Action, lock};
@@ -224,10 +223,8 @@ impl Action {
             return Ok(());
         }
         let since = concurrency::completed_since(self.storage(), config, &self.snapshot, found, &self.time)?;
-        let later = since.iter().find(|(instant, metadata)| instant.requested > self.time && takes_away(metadata));
-        let undone = found.completed().find(|instant| instant.action == Rollback && instant.requested > self.time);
-        match later.map(|(instant, _)| *instant).or(undone) {
-            Some(instant) => Err(Error::new(
+        match since.iter().find(|(instant, metadata)| instant.requested > self.time && takes_away(metadata)) {
+            Some((instant, _)) => Err(Error::new(
                 ErrorKind::CommitConflict,
                 "this write brings keys, and one that began later took keys out of the record index first",
             )
