@@ -295,8 +295,8 @@ class Action:
     def recorded_slots(self, groups: list[tuple[str, str, str]]) -> list[int]:
         """(partition, file id, one of its keys) of file groups that the record index named → their slots."""
 
-    def place(self, profile: list[tuple[str, int, int]]) -> list[tuple[str, int, int, bytes]]:
-        """(partition, slot, rows) of all rows → (partition, slot, expected rows, task)."""
+    def place(self, profile: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, bytes]]:
+        """(partition, slot, rows, bytes) of all rows → (partition, slot, expected rows, task)."""
 
     def new_slots(self) -> bytes:
         """What `settle` needs on a worker, after `place`."""

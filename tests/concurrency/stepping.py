@@ -43,7 +43,7 @@ class SteppingWriter:
             zip(located["_hudini_partition"].to_pylist(), located["_hudini_slot"].to_pylist(), strict=True)
         ):
             places.setdefault(place, []).append(number)
-        profile = [(*place, len(numbers)) for place, numbers in sorted(places.items())]
+        profile = [(*place, len(numbers), 1000 * len(numbers)) for place, numbers in sorted(places.items())]
         for partition, slot, _, task in self._action.place(profile):
             rows = self._batch.take(pa.array(places[partition, slot]))
             self._statuses.append(_core.run_task(task, pa.RecordBatchReader.from_batches(SCHEMA, [rows])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import hudini
@@ -87,6 +88,21 @@ def test_the_same_rows_as_the_local_write(
         assert sorted(map(str, data_rows(cluster))) == sorted(map(str, data_rows(local))), operation
     assert hudini.open(cluster).verify(deep=True).ok
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+def test_rows_are_measured_as_by_the_local_write(spark: SparkSession, tmp_path: Path) -> None:
+    """As long as no commit says what a row takes, its values do."""
+    rows = [{"id": f"k{n}", "ts": n, "city": "ab"[n % 2], "text": "v" * (200 if n % 2 else n % 9)} for n in range(80)]
+    options = {"hoodie.parquet.max.file.size": "1000", "hoodie.datasource.write.partitionpath.field": "city"}
+    given = job("COPY_ON_WRITE", "SIMPLE") | options
+    del given["hoodie.copyonwrite.record.size.estimate"]
+    cluster, local = tmp_path / "cluster", tmp_path / "local"
+    hs.bulk_insert(spark.createDataFrame(rows).repartition(3), str(cluster), given)
+    data = pa.Table.from_pylist(rows)
+    hudini.create(local, data.schema, options=given)
+    hudini.open(local).bulk_insert(data, options=options)
+    assert homes(cluster) == homes(local)
+    assert 3 < len(homes(local)) < 10
 
 
 def data_rows(path: Path) -> list[dict[str, Any]]:

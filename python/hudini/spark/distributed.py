@@ -112,7 +112,7 @@ class Write:
         if action.adds_keys:
             rows = frames.settled(rows, action.new_slots())
         # A delete names rows that no file group has.
-        done = frames.run(rows, dict.fromkeys((partition, slot) for partition, slot, _ in profile) | tasks)
+        done = frames.run(rows, dict.fromkeys((partition, slot) for partition, slot, *_ in profile) | tasks)
         _check_complete(placed, done, by_partition=action.adds_keys)
         idle = sorted(tasks.keys() - {(partition, slot) for partition, slot, _, _ in done})
         statuses = [status for _, _, _, status in sorted(done)]

@@ -22,10 +22,11 @@ PARTITION = "_hudini_partition"
 SLOT = "_hudini_slot"
 SEQUENCE = "_hudini_sequence"
 KEY = "_hudini_key"
+WIDTH = "_hudini_width"
 GROUP = "_hudini_group"
 SCATTERED = "_hudini_scattered"
 FILE = "_hudini_file"
-CARRIED = (PARTITION, SLOT, SEQUENCE, KEY)
+CARRIED = (PARTITION, SLOT, SEQUENCE, KEY, WIDTH)
 
 Batches = Iterator[pa.RecordBatch]
 Place = tuple[str, int]
@@ -39,7 +40,7 @@ Done = tuple[str, int, int, bytes]
 
 
 def located(df: DataFrame, locator: bytes, *, with_keys: bool) -> DataFrame:
-    """`df` with columns behind it: where each row goes, its place in the input, and perhaps its key.
+    """`df` with columns behind it: where each row goes, its place in the input, and perhaps its key and what it takes.
 
     Spark hands a group's rows over in any order. Of two rows with one key and one ordering value the later one wins, so
     each row carries its place: the number of its Spark partition above, its number within it below.
@@ -54,6 +55,7 @@ def located(df: DataFrame, locator: bytes, *, with_keys: bool) -> DataFrame:
     ]
     if with_keys:
         carried.append(st.StructField(KEY, st.StringType(), False))
+        carried.append(st.StructField(WIDTH, st.LongType(), False))
     schema = st.StructType(df.schema.fields + carried)
     names = [field.name for field in carried]
     return df.mapInArrow(_locate(locator, arrow_schema(df.schema), names, _text_type(df.sparkSession)), schema)
@@ -143,8 +145,8 @@ def at_home(rows: DataFrame, homes: DataFrame, by: list[str]) -> DataFrame:
 
 
 def settled(rows: DataFrame, new_slots: bytes) -> DataFrame:
-    """Located rows with the slots of tasks, without their keys."""
-    schema = st.StructType([field for field in rows.schema.fields if field.name != KEY])
+    """Located rows with the slots of tasks, without their keys and widths."""
+    schema = st.StructType([field for field in rows.schema.fields if field.name not in (KEY, WIDTH)])
     return rows.mapInArrow(_settle(new_slots), schema)
 
 
@@ -153,10 +155,13 @@ def partitions(rows: DataFrame) -> list[str]:
     return sorted(row[0] for row in rows.select(PARTITION).distinct().collect())
 
 
-def profile(rows: DataFrame) -> list[tuple[str, int, int]]:
-    """How many rows go where."""
-    counted = rows.groupBy(PARTITION, SLOT).count().collect()
-    return sorted((row[0], row[1], row[2]) for row in counted)
+def profile(rows: DataFrame) -> list[tuple[str, int, int, int]]:
+    """How many rows go where, and what they take, where that matters."""
+    from pyspark.sql.functions import count, lit, sum
+
+    width = sum(WIDTH) if WIDTH in rows.columns else lit(0)
+    counted = rows.groupBy(PARTITION, SLOT).agg(count(lit(1)), width).collect()
+    return sorted((row[0], row[1], row[2], row[3]) for row in counted)
 
 
 def run(rows: DataFrame, tasks: Placed) -> list[Done]:
@@ -324,7 +329,7 @@ def _settle(new_slots: bytes) -> Callable[[Batches], Batches]:
             found = pa.RecordBatchReader.from_stream(_core.settle(new_slots, asked)).read_all()
             kept = batch if found.num_rows == batch.num_rows else batch.take(found.column(SEQUENCE).combine_chunks())
             slots = found.column(SLOT).combine_chunks()
-            fields = [field for field in batch.schema if field.name != KEY]
+            fields = [field for field in batch.schema if field.name not in (KEY, WIDTH)]
             columns = [slots if field.name == SLOT else kept.column(field.name) for field in fields]
             yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 

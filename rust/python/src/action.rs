@@ -122,9 +122,9 @@ impl Action {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn place<'py>(&self, py: Python<'py>, profile: Vec<(String, i32, u64)>) -> PyResult<Vec<TaskOf<'py>>> {
-        let profile: Vec<_> =
-            profile.into_iter().map(|(partition, slot, rows)| GroupProfile { partition, slot, rows }).collect();
+    fn place<'py>(&self, py: Python<'py>, profile: Vec<(String, i32, u64, u64)>) -> PyResult<Vec<TaskOf<'py>>> {
+        let group = |(partition, slot, rows, bytes)| GroupProfile { partition, slot, rows, bytes };
+        let profile: Vec<_> = profile.into_iter().map(group).collect();
         let placed = released(py, || {
             let tasks = self.with(|action| action.place(&profile))?;
             let told = |t: PlacedTask| Ok((t.partition, t.slot, t.task.expected_rows(), t.task.to_bytes()?));

@@ -176,7 +176,7 @@ fn new_slots() -> Vec<u8> {
     let mut writer = Stages::new(&world, &spec, &[row("a1", "A", 1, "new")]);
     writer.step(0).unwrap();
     let action = writer.action.as_mut().unwrap();
-    action.place(&[GroupProfile { partition: "A".into(), slot: NEW_KEYS, rows: 1 }]).unwrap();
+    action.place(&[GroupProfile { partition: "A".into(), slot: NEW_KEYS, rows: 1, bytes: 8 }]).unwrap();
     action.new_slots().to_bytes().unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
+use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
 use hudini_table::bytes_form::BytesForm;
@@ -15,7 +15,7 @@ use hudini_table::options::{IndexType, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::write::{
     self, Action, Choice, CommitResult, FILE_COLUMN, GROUP_COLUMN, GroupProfile, KEY_COLUMN, LookupTask, NEW_KEYS,
-    NewSlots, PARTITION_COLUMN, RecordLookup, RecordedGroup, SLOT_COLUMN, Status, WriteRequest,
+    NewSlots, PARTITION_COLUMN, RecordLookup, RecordedGroup, SLOT_COLUMN, Status, WIDTH_COLUMN, WriteRequest,
 };
 use hudini_table::{Error, ErrorKind, Result, Table};
 use rstest::rstest;
@@ -29,6 +29,7 @@ struct Located {
     partition: String,
     slot: i32,
     key: String,
+    width: u64,
 }
 
 /// What Spark does with the rows, in plain loops.
@@ -48,10 +49,13 @@ impl Elsewhere<'_> {
             let all = rows.iter().map(|row| row.key.clone()).collect();
             rows = self.reunited(&rows, &all)?;
         }
-        let mut profile: BTreeMap<(String, i32), u64> = BTreeMap::new();
-        rows.iter().for_each(|row| *profile.entry((row.partition.clone(), row.slot)).or_default() += 1);
-        let profile: Vec<_> =
-            profile.into_iter().map(|((partition, slot), rows)| GroupProfile { partition, slot, rows }).collect();
+        let mut profile: BTreeMap<(String, i32), (u64, u64)> = BTreeMap::new();
+        for row in &rows {
+            let (count, bytes) = profile.entry((row.partition.clone(), row.slot)).or_default();
+            (*count, *bytes) = (*count + 1, *bytes + row.width);
+        }
+        let group = |((partition, slot), (rows, bytes))| GroupProfile { partition, slot, rows, bytes };
+        let profile: Vec<_> = profile.into_iter().map(group).collect();
         let tasks = self.action.place(&profile)?;
         let slots = NewSlots::from_bytes(&self.action.new_slots().to_bytes()?)?;
         let mut groups: BTreeMap<(String, i32), Vec<RecordBatch>> = BTreeMap::new();
@@ -77,7 +81,8 @@ impl Elsewhere<'_> {
             let text = |name: &str| located[name].as_string::<i32>().value(0).to_owned();
             let slot = located[SLOT_COLUMN].as_primitive::<Int32Type>().value(0);
             assert_eq!(slot, NEW_KEYS);
-            Located { row: batch.slice(at, 1), partition: text(PARTITION_COLUMN), slot, key: text(KEY_COLUMN) }
+            let width = located[WIDTH_COLUMN].as_primitive::<Int64Type>().value(0).unsigned_abs();
+            Located { row: batch.slice(at, 1), partition: text(PARTITION_COLUMN), slot, key: text(KEY_COLUMN), width }
         };
         batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|at| one(batch, at)).collect::<Vec<_>>()).collect()
     }
@@ -265,6 +270,27 @@ fn rows_that_another_engine_moves_end_where_threads_would_have_put_them(
     play(&spec, (&here, &there), at_once, scenes(), &request);
 }
 
+/// As long as no commit says what a row takes, its values do.
+#[test]
+fn rows_are_measured_alike() {
+    let request = |operation| {
+        let options = Options::parse([("hoodie.parquet.max.file.size".to_owned(), "1000".to_owned())]).unwrap();
+        WriteRequest { options, ..WriteRequest::new(operation) }
+    };
+    let of = |n: usize| {
+        row(&format!("k{n}"), ["A", "B"][n % 2], 1, &"v".repeat(if n.is_multiple_of(2) { 200 } else { n % 9 }))
+    };
+    let (here, there) = (World::new(Place::Memory), World::new(Place::Memory));
+    let spec = Spec { index: IndexType::Simple, ..Spec::cow() };
+    play(&spec, (&here, &there), 1000, vec![(Operation::Insert, (0..80).map(of).collect())], &request);
+    let mut groups: BTreeMap<bool, BTreeSet<String>> = BTreeMap::new();
+    for (_, group, value) in state(&here.table()) {
+        groups.entry(value.len() == 200).or_default().insert(group);
+    }
+    // 40 rows of some 220 and of some 24 bytes; a file has room for 2000.
+    assert_eq!((groups[&true].len(), groups[&false].len()), (5, 1));
+}
+
 /// Plays scenes with threads here, and with other workers there.
 fn play(
     spec: &Spec,
@@ -443,7 +469,7 @@ fn a_new_key_of_a_partition_that_was_not_placed_is_an_error() {
     let world = World::new(Place::Memory);
     let table = spec.create(&world);
     let mut action = Action::begin(&table, &spec.schema(), request(Operation::Insert)).unwrap();
-    action.place(&[GroupProfile { partition: "A".into(), slot: NEW_KEYS, rows: 1 }]).unwrap();
+    action.place(&[GroupProfile { partition: "A".into(), slot: NEW_KEYS, rows: 1, bytes: 8 }]).unwrap();
     let located = action.locator().locate(&spec.batch(&[row("k", "B", 1, "v")])).unwrap();
     let error = action.new_slots().settle(&located).unwrap_err();
     assert!(error.message().contains("'B'"), "{error}");

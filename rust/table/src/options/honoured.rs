@@ -183,9 +183,8 @@ options! {
     help "In tables without buckets, the size that a base file grows to before new rows go to another one.";
 
     RECORD_SIZE: u64 = "hoodie.copyonwrite.record.size.estimate";
-    default "1024";
     values "bytes", values::at_least::<1, u64>;
-    help "What a row takes in a base file, as long as no commit tells it.";
+    help "What a row takes in a base file, as long as no commit tells it. By default its values are measured.";
 
     RECORD_SIZE_THRESHOLD: f64 = "hoodie.record.size.estimation.threshold";
     default "1.0";

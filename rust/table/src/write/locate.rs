@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use hudini_format::hash::buckets_of_keys;
 use hudini_format::key::{Generator, KeyConfig, PathStyle};
 use serde::{Deserialize, Serialize};
 
 use super::place::NEW_KEYS;
-use super::rows;
+use super::{rows, widths};
 use crate::Result;
 use crate::bytes_form::BytesForm;
 use crate::index::Index;
@@ -20,6 +20,8 @@ pub const PARTITION_COLUMN: &str = "_hudini_partition";
 pub const SLOT_COLUMN: &str = "_hudini_slot";
 /// ... where the key has to be looked for or shared out: in tables without buckets.
 pub const KEY_COLUMN: &str = "_hudini_key";
+/// What the row takes, there too.
+pub const WIDTH_COLUMN: &str = "_hudini_width";
 
 /// How rows find their file group; the same on every worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,11 +73,13 @@ impl Locator {
         let mut fields: Vec<FieldRef> = input.fields().iter().cloned().collect();
         let text = |name| Arc::new(Field::new(name, DataType::Utf8, false));
         fields.extend([text(PARTITION_COLUMN), Arc::new(Field::new(SLOT_COLUMN, DataType::Int32, false))]);
-        fields.extend(self.adds_keys().then(|| text(KEY_COLUMN)));
+        if self.adds_keys() {
+            fields.extend([text(KEY_COLUMN), Arc::new(Field::new(WIDTH_COLUMN, DataType::Int64, false))]);
+        }
         Arc::new(Schema::new(fields))
     }
 
-    /// Whether located rows carry their keys.
+    /// Whether located rows carry their keys, and what they take.
     pub fn adds_keys(&self) -> bool {
         self.index.buckets().is_none()
     }
@@ -83,18 +87,25 @@ impl Locator {
     /// The rows as they came, each with its partition and its slot. Only of tables with buckets is that known from the
     /// rows alone; in others each row is new until its key was looked up.
     pub fn locate(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let Names { partitions, keys } = self.names(batch)?;
+        let Names { partitions, keys, widths } = self.names(batch)?;
         let slots = self.buckets(&keys).unwrap_or_else(|| vec![NEW_KEYS; keys.len()]);
         let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
         columns.extend([Arc::new(partitions) as ArrayRef, Arc::new(Int32Array::from(slots))]);
-        columns.extend(self.adds_keys().then(|| Arc::new(keys) as ArrayRef));
+        if let Some(widths) = widths {
+            columns.extend([Arc::new(keys) as ArrayRef, Arc::new(Int64Array::from(widths))]);
+        }
         Ok(RecordBatch::try_new(self.output_schema(&batch.schema()), columns)?)
     }
 
     pub(super) fn names(&self, batch: &RecordBatch) -> Result<Names> {
         let config = self.key_config()?;
-        let naming = rows::in_table_types(batch, &arrow_schema(&self.schema)?, Some(&self.naming_columns()))?;
-        Ok(Names { partitions: config.partition_paths(&naming)?, keys: config.record_keys(&naming)? })
+        let schema = arrow_schema(&self.schema)?;
+        let naming = rows::in_table_types(batch, &schema, Some(&self.naming_columns()))?;
+        Ok(Names {
+            partitions: config.partition_paths(&naming)?,
+            keys: config.record_keys(&naming)?,
+            widths: self.adds_keys().then(|| widths::of_rows(batch, &schema)),
+        })
     }
 
     /// The slots of keys, where those are their buckets.
@@ -109,6 +120,8 @@ impl Locator {
 pub(super) struct Names {
     pub(super) partitions: StringArray,
     pub(super) keys: StringArray,
+    /// Where new rows are shared out by them.
+    pub(super) widths: Option<Vec<i64>>,
 }
 
 impl Names {

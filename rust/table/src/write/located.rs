@@ -59,19 +59,19 @@ impl<'k> Located<'k> {
     }
 
     pub fn profile(&self) -> Vec<GroupProfile> {
-        let of = |partition: &str, slot, rows: usize| GroupProfile {
-            partition: partition.to_owned(),
-            slot,
-            rows: rows as u64,
-        };
-        let known = self
-            .groups
-            .iter()
-            .map(|((partition, slot), rows)| of(partition, *slot, rows.iter().map(Pick::count).sum()));
-        let new = self
-            .new
-            .iter()
-            .map(|(partition, rows)| of(partition, NEW_KEYS, rows.iter().map(|unplaced| unplaced.rows.count()).sum()));
+        let rows_of = |picks: &mut dyn Iterator<Item = &Pick>| picks.map(|pick| pick.count() as u64).sum();
+        let known = self.groups.iter().map(|((partition, slot), picks)| GroupProfile {
+            partition: partition.clone(),
+            slot: *slot,
+            rows: rows_of(&mut picks.iter()),
+            bytes: 0,
+        });
+        let new = self.new.iter().map(|(partition, unplaced)| GroupProfile {
+            partition: partition.clone(),
+            slot: NEW_KEYS,
+            rows: rows_of(&mut unplaced.iter().map(|of_batch| &of_batch.rows)),
+            bytes: unplaced.iter().map(|of_batch| of_batch.bytes).sum(),
+        });
         known.chain(new).collect()
     }
 
@@ -227,6 +227,7 @@ struct Unplaced {
     rows: Pick,
     /// What tells their file groups, once there are some.
     points: Vec<Point>,
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -240,10 +241,10 @@ fn parts(locator: &Locator, batch: usize, names: &Names, homes: &Homes<'_>) -> R
     let mut parts = Vec::new();
     for (partition, slots) in by_group(locator, names, homes)? {
         for (slot, rows) in slots.each() {
-            let points = (slot == NEW_KEYS).then(|| points_of(&names.keys, &rows));
+            let told = (slot == NEW_KEYS).then(|| (points_of(&names.keys, &rows), bytes_of(names, &rows)));
             let rows = Pick::new(batch, rows, names.keys.len());
-            let part = match points {
-                Some(points) => Part::New(Unplaced { rows, points }),
+            let part = match told {
+                Some((points, bytes)) => Part::New(Unplaced { rows, points, bytes }),
                 None => Part::Known(rows),
             };
             parts.push((partition.to_owned(), slot, part));
@@ -253,7 +254,7 @@ fn parts(locator: &Locator, batch: usize, names: &Names, homes: &Homes<'_>) -> R
 }
 
 fn by_group<'n>(locator: &Locator, names: &'n Names, homes: &Homes<'_>) -> Result<BTreeMap<&'n str, BySlot>> {
-    let Names { partitions, keys } = names;
+    let Names { partitions, keys, .. } = names;
     if partitions.null_count() + keys.null_count() > 0 {
         return Err(Error::internal("a row without a key or a partition"));
     }
@@ -310,8 +311,12 @@ fn place_new(
     groups: &mut BTreeMap<Place, Vec<Pick>>,
 ) -> Result<()> {
     for (partition, unplaced) in new {
+        if let Some(slot) = action.new_slots().only_slot(&partition) {
+            groups.entry((partition, slot)).or_default().extend(unplaced.into_iter().map(|of_batch| of_batch.rows));
+            continue;
+        }
         let slot_of = action.new_slots().slots_of(&partition)?;
-        for Unplaced { rows, points } in unplaced {
+        for Unplaced { rows, points, .. } in unplaced {
             let mut by_slot = BySlot::default();
             for (row, point) in (0..).zip(points) {
                 by_slot.rows(slot_of(point)?).push(row);
@@ -326,6 +331,12 @@ fn place_new(
 
 fn points_of(keys: &StringArray, rows: &[u32]) -> Vec<Point> {
     rows.iter().map(|row| Point::of(keys.value(*row as usize))).collect()
+}
+
+fn bytes_of(names: &Names, rows: &[u32]) -> u64 {
+    let widths = names.widths.as_deref().unwrap_or_default();
+    let width = |row: &u32| widths.get(*row as usize).map_or(0, |width| width.unsigned_abs());
+    rows.iter().map(width).sum()
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod shares;
 mod sizes;
 mod staged;
 mod task;
+mod widths;
 mod workers;
 
 pub use action::{Action, check};
@@ -33,7 +34,7 @@ pub use asked::asked;
 pub(crate) use begin::{refuse_columns, refuse_operations, schema_text};
 pub use kept::Kept;
 pub use local::{delete_partitions, write};
-pub use locate::{KEY_COLUMN, Locator, PARTITION_COLUMN, SLOT_COLUMN};
+pub use locate::{KEY_COLUMN, Locator, PARTITION_COLUMN, SLOT_COLUMN, WIDTH_COLUMN};
 pub use located::Located;
 pub use once::committed;
 pub(crate) use output::{Output, count, rows_at_most, unnamed};

@@ -28,6 +28,8 @@ pub struct GroupProfile {
     pub partition: String,
     pub slot: i32,
     pub rows: u64,
+    /// What the values of all of them take, if those are rows of new keys.
+    pub bytes: u64,
 }
 
 /// A task and the group whose rows it wants.
@@ -90,8 +92,15 @@ fn refuse_nested<T>(storage: &dyn Storage, partition: &str, wanted: &BTreeMap<&s
     }
 }
 
-/// Rows by partition and slot.
-type Wanted<'p> = BTreeMap<&'p str, BTreeMap<i32, u64>>;
+/// By partition and slot.
+type Wanted<'p> = BTreeMap<&'p str, BTreeMap<i32, Amount>>;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Amount {
+    rows: u64,
+    /// What their values take, of new ones.
+    bytes: u64,
+}
 
 /// What a write does, file group by file group.
 #[derive(Debug, Default)]
@@ -103,7 +112,9 @@ pub(super) struct Placement {
 pub(super) fn place(action: &Action, profile: &[GroupProfile]) -> Result<Placement> {
     let mut wanted = Wanted::new();
     for group in profile.iter().filter(|g| g.rows > 0) {
-        *wanted.entry(&group.partition).or_default().entry(group.slot).or_default() += group.rows;
+        let amount = wanted.entry(&group.partition).or_default().entry(group.slot).or_default();
+        amount.rows += group.rows;
+        amount.bytes += group.bytes;
     }
     for partition in wanted.keys().filter(|p| !p.is_empty()) {
         refuse_nested(action.storage(), partition, &wanted)?;
@@ -122,7 +133,7 @@ fn in_buckets(action: &Action, wanted: Wanted<'_>, buckets: u32, placement: &mut
         if action.operation().replaces() {
             live.clear();
         }
-        for (slot, rows) in groups {
+        for (slot, Amount { rows, .. }) in groups {
             let bucket = u32::try_from(slot).ok().filter(|slot| *slot < buckets);
             let bucket = bucket.ok_or_else(|| Error::internal(format!("the slot {slot} of {buckets}")))?;
             let slice = live.remove(&bucket);
@@ -150,7 +161,7 @@ fn in_files(action: &Action, wanted: Wanted<'_>, placement: &mut Placement) -> R
     let mut spreads = BTreeMap::new();
     for (partition, mut groups) in wanted {
         let live = action.live(partition)?;
-        let added = groups.remove(&NEW_KEYS).filter(|_| writes_new).unwrap_or(0);
+        let added = groups.remove(&NEW_KEYS).filter(|_| writes_new).unwrap_or_default();
         let mut spread = Spread::default();
         let mut filled = BTreeSet::new();
         let mut next = slot_of(live.len())?;
@@ -164,9 +175,9 @@ fn in_files(action: &Action, wanted: Wanted<'_>, placement: &mut Placement) -> R
             };
             filled.insert(slot);
             spread.add(slot, rows);
-            *groups.entry(slot).or_default() += rows;
+            groups.entry(slot).or_default().rows += rows;
         }
-        for (slot, rows) in groups {
+        for (slot, Amount { rows, .. }) in groups {
             let number = u32::try_from(placement.tasks.len()).map_err(|_| Error::unsupported("so many file groups"))?;
             let at = usize::try_from(slot).map_err(|_| Error::internal(format!("the slot {slot}")))?;
             let slice = live.get(at).cloned();
@@ -196,8 +207,8 @@ pub(super) fn slot_of(at: usize) -> Result<i32> {
 }
 
 /// Who gets the new rows of a partition.
-fn shares(action: &Action, partition: &str, live: &[FileSlice], rows: u64) -> Result<Vec<Share>> {
-    if rows == 0 {
+fn shares(action: &Action, partition: &str, live: &[FileSlice], new: Amount) -> Result<Vec<Share>> {
+    if new.rows == 0 {
         return Ok(Vec::new());
     }
     let sizes = action.sizes()?;
@@ -208,7 +219,7 @@ fn shares(action: &Action, partition: &str, live: &[FileSlice], rows: u64) -> Re
     let fills = !action.operation().replaces() && action.operation() != Operation::BulkInsert;
     // Rewritten, a base file takes the place of the logs on top of it too.
     let may_fill = |slice: &FileSlice| fills && slice.logs.is_empty() && !compacted_soon(slice);
-    Ok(sizes.share(rows, live, may_fill, action.is_mor()))
+    Ok(sizes.share(new.rows, new.bytes, live, may_fill, action.is_mor()))
 }
 
 /// A file id that nobody takes for a bucket's: it begins with a letter.

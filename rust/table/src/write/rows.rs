@@ -11,7 +11,7 @@ use hudini_format::schema::fit::repeated;
 use hudini_format::schema::{self, fit, meta};
 use hudini_format::short::{self, are_same};
 
-use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN};
+use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN, WIDTH_COLUMN};
 use super::output::unnamed;
 use crate::config::refuse_look_alikes;
 use crate::merge::MergeRule;
@@ -19,7 +19,7 @@ use crate::{Error, Result};
 
 /// Columns of located rows that are no data.
 fn is_ours(name: &str) -> bool {
-    [PARTITION_COLUMN, SLOT_COLUMN, KEY_COLUMN].contains(&name) || meta::is_meta(name)
+    [PARTITION_COLUMN, SLOT_COLUMN, KEY_COLUMN, WIDTH_COLUMN].contains(&name) || meta::is_meta(name)
 }
 
 /// The table's columns and behind them those of the input that it lacks, which old rows do not have; `None` if it lacks none.

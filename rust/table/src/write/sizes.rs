@@ -1,6 +1,7 @@
 //! How many new rows go to which file: small base files are filled first, then new ones are begun.
 //!
 //! As Apache Hudi's partitioner has it: what a row takes is what it took in the newest commits that wrote enough to tell.
+//! Until there are such, its values tell; Apache Hudi takes any row to be of a kilobyte then, which for most is far too much.
 
 use hudini_format::action::CommitMetadata;
 use serde::{Deserialize, Serialize};
@@ -16,11 +17,15 @@ use crate::view::{BASE_EXTENSION, FileSlice};
 pub(super) struct Sizes {
     small: u64,
     largest: u64,
-    row: u64,
+    /// What a row takes, if that is known.
+    row: Option<u64>,
     /// Rows of a new file group, if not as many as fit.
     fixed: Option<u64>,
     candidates: usize,
 }
+
+/// How many times less values take in a file than in memory, at least: most are repeated, or compressed well.
+const PACKED: u64 = 2;
 
 /// Some of the new rows of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,28 +45,30 @@ impl Sizes {
         let small = given.get_or_default(&options::SMALL_FILE_LIMIT)?;
         let threshold = given.get_or_default(&options::RECORD_SIZE_THRESHOLD)? * small as f64;
         let commits = given.get_or_default(&options::RECORD_SIZE_COMMITS)?;
-        let estimate = given.get_or_default(&options::RECORD_SIZE)?;
+        let estimate = given.get(&options::RECORD_SIZE)?;
         let auto = given.get_or_default(&options::INSERT_AUTO_SPLIT)?;
         let fixed = given.get_or_default(&options::INSERT_SPLIT_SIZE)?;
         let candidates = given.get_or_default(&options::SMALL_FILE_CANDIDATES)?;
         Ok(Self {
             small,
             largest: given.get_or_default(&options::MAX_FILE_SIZE)?,
-            row: seen(storage, found, commits, threshold)?.unwrap_or(estimate).max(1),
+            row: seen(storage, found, commits, threshold)?.or(estimate),
             fixed: (!auto).then_some(fixed),
             candidates: usize::try_from(candidates).unwrap_or(usize::MAX),
         })
     }
 
-    /// Shares out the new rows of a partition. `may_fill` says which of the live groups take any; in a merge-on-read table
+    /// Shares out the new rows of a partition, whose values take so many bytes. `may_fill` says which of the live groups take any; in a merge-on-read table
     /// only so many of them, the smallest first.
     pub(super) fn share(
         &self,
         rows: u64,
+        bytes: u64,
         live: &[FileSlice],
         may_fill: impl Fn(&FileSlice) -> bool,
         is_mor: bool,
     ) -> Vec<Share> {
+        let row = self.row.unwrap_or(bytes / rows.max(1) / PACKED).max(1);
         let size = |slice: &FileSlice| slice.base.as_ref().map_or(u64::MAX, |base| base.size);
         let fits = |(_, slice): &(usize, &FileSlice)| size(slice) < self.small && may_fill(slice);
         let mut small: Vec<(usize, &FileSlice)> = live.iter().enumerate().filter(fits).collect();
@@ -71,13 +78,13 @@ impl Sizes {
         }
         let (mut left, mut shares) = (rows, Vec::new());
         for (group, slice) in small {
-            let rows = (self.largest.saturating_sub(size(slice)) / self.row).min(left);
+            let rows = (self.largest.saturating_sub(size(slice)) / row).min(left);
             if rows > 0 {
                 shares.push(Share::Fill { group, rows });
                 left -= rows;
             }
         }
-        let most = self.fixed.unwrap_or(self.largest / self.row).max(1);
+        let most = self.fixed.unwrap_or(self.largest / row).max(1);
         while left > 0 {
             let rows = left.min(most);
             shares.push(Share::New { rows });
@@ -122,6 +129,10 @@ impl Spread {
         self.ends.push((before.saturating_add(rows), slot));
     }
 
+    pub(super) fn only(&self) -> Option<i32> {
+        if let [(_, slot)] = self.ends.as_slice() { Some(*slot) } else { None }
+    }
+
     pub(super) fn slot(&self, Point(point): Point) -> Option<i32> {
         let (total, last) = self.ends.last()?;
         let point = u64::try_from((u128::from(point) * u128::from(*total)) >> 64).unwrap_or(*total);
@@ -135,15 +146,20 @@ impl Spread {
 pub(super) struct Point(u64);
 
 impl Point {
-    /// FNV-1a, and its bits well mixed, since keys are often alike.
+    /// Eight bytes at a time, and each time all bits mixed, since keys are often alike.
     pub(super) fn of(key: &str) -> Self {
-        let hash = key
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        Self(hash ^ (hash >> 33))
+        let (words, rest) = key.as_bytes().as_chunks::<8>();
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+        let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+        Self(words.fold(mixed(key.len() as u64), |hash, word| mixed(hash ^ word)))
     }
+}
+
+/// The halves of a product with an odd number, of which each depends on all bits.
+fn mixed(bits: u64) -> u64 {
+    let product = u128::from(bits ^ 0x9e37_79b9_7f4a_7c15) * 0xa076_1d64_78bd_642f_u128;
+    (product as u64) ^ ((product >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -152,7 +168,7 @@ mod tests {
     use crate::view::DataFile;
 
     fn sizes() -> Sizes {
-        Sizes { small: 100, largest: 120, row: 10, fixed: None, candidates: 1 }
+        Sizes { small: 100, largest: 120, row: Some(10), fixed: None, candidates: 1 }
     }
 
     fn slice(size: u64) -> FileSlice {
@@ -176,12 +192,21 @@ mod tests {
             Share::New { rows: 12 },
             Share::New { rows: 3 },
         ];
-        assert_eq!(sizes().share(25, &live, all, false), expected);
-        assert_eq!(sizes().share(2, &live, all, false), [Share::Fill { group: 0, rows: 2 }]);
-        assert_eq!(sizes().share(8, &live, all, true), [Share::Fill { group: 2, rows: 7 }, Share::New { rows: 1 }]);
-        assert_eq!(sizes().share(8, &live, |_| false, true), [Share::New { rows: 8 }]);
+        assert_eq!(sizes().share(25, 0, &live, all, false), expected);
+        assert_eq!(sizes().share(2, 0, &live, all, false), [Share::Fill { group: 0, rows: 2 }]);
+        assert_eq!(sizes().share(8, 0, &live, all, true), [Share::Fill { group: 2, rows: 7 }, Share::New { rows: 1 }]);
+        assert_eq!(sizes().share(8, 0, &live, |_| false, true), [Share::New { rows: 8 }]);
         let fixed = Sizes { fixed: Some(5), ..sizes() };
-        assert_eq!(fixed.share(6, &[], all, false), [Share::New { rows: 5 }, Share::New { rows: 1 }]);
+        assert_eq!(fixed.share(6, 0, &[], all, false), [Share::New { rows: 5 }, Share::New { rows: 1 }]);
+    }
+
+    #[test]
+    fn values_tell_what_a_row_takes_if_nothing_else_does() {
+        let unknown = Sizes { row: None, ..sizes() };
+        let none = |_: &FileSlice| false;
+        assert_eq!(unknown.share(6, 6 * 80, &[], none, false), [Share::New { rows: 3 }, Share::New { rows: 3 }]);
+        assert_eq!(sizes().share(6, 6 * 80, &[], none, false), [Share::New { rows: 6 }]);
+        assert_eq!(unknown.share(6, 0, &[], none, false), [Share::New { rows: 6 }]);
     }
 
     #[test]
@@ -194,6 +219,9 @@ mod tests {
         }
         assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [7, 9]);
         assert!((900..1100).contains(&counts[&7]), "{counts:?}");
-        assert_eq!(Spread::default().slot(Point::of("a")), None);
+        assert_eq!((spread.only(), Spread::default().slot(Point::of("a"))), (None, None));
+        let mut one = Spread::default();
+        one.add(7, 100);
+        assert_eq!((one.only(), one.slot(Point::of("a"))), (Some(7), Some(7)));
     }
 }

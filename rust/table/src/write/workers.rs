@@ -14,7 +14,7 @@ use arrow_select::filter::filter_record_batch;
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
-use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN};
+use super::locate::{KEY_COLUMN, PARTITION_COLUMN, SLOT_COLUMN, WIDTH_COLUMN};
 use super::place::NEW_KEYS;
 use super::sizes::{Point, Spread};
 use crate::bytes_form::BytesForm;
@@ -162,13 +162,19 @@ impl NewSlots {
         Ok(move |point| spread.slot(point).ok_or_else(nowhere))
     }
 
+    /// The one slot of all new keys of a partition, if it has no other.
+    pub(super) fn only_slot(&self, partition: &str) -> Option<i32> {
+        self.by_partition.get(partition)?.only()
+    }
+
     /// The schema of rows that have found their slots.
     pub fn output_schema(located: &Schema) -> SchemaRef {
-        let kept = located.fields().iter().filter(|field| field.name() != KEY_COLUMN);
+        let is_kept = |name: &str| ![KEY_COLUMN, WIDTH_COLUMN].contains(&name);
+        let kept = located.fields().iter().filter(|field| is_kept(field.name()));
         Arc::new(Schema::new(kept.cloned().collect::<Vec<_>>()))
     }
 
-    /// Located rows, each with the slot of a task, and without their keys. Those that nobody writes are not among them.
+    /// Located rows, each with the slot of a task, and without their keys and widths. Those that nobody writes are not among them.
     pub fn settle(&self, located: &RecordBatch) -> Result<RecordBatch> {
         let slots = located.column_by_name(SLOT_COLUMN).and_then(|column| column.as_primitive_opt::<Int32Type>());
         let slots = slots.ok_or_else(|| Error::internal("located rows without slots"))?;
