@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use hudini_format::action::WriteStat;
 use hudini_format::name::{MarkerFile, MarkerName, is_checksum};
 
-use crate::storage::{Entry, Put, Storage};
+use crate::storage::{Entry, Put, Storage, joined, walk};
 use crate::view::in_partition;
 use crate::{Error, Result};
 
@@ -50,32 +50,27 @@ pub fn is_marked(storage: &dyn Storage, time: &str, partition: &str, file: &str,
 pub fn list(storage: &dyn Storage, time: &str) -> Result<Vec<Marked>> {
     let root = dir(time);
     let mut found = Vec::new();
-    let mut open = vec![String::new()];
-    while let Some(below) = open.pop() {
-        for entry in storage.list(&if below.is_empty() { root.clone() } else { format!("{root}/{below}") })? {
-            let name = match entry {
-                Entry::Dir { name } => {
-                    open.push(in_partition(&below, &name));
-                    continue;
+    walk(storage, &root, |below, entry| {
+        let name = match entry {
+            Entry::Dir { .. } => return Ok(true),
+            Entry::File { name, .. } if is_checksum(name) => return Ok(false),
+            Entry::File { name, .. } => joined(below, name),
+        };
+        match MarkerFile::parse(&name) {
+            Some(MarkerFile::Type) => {}
+            Some(MarkerFile::Direct(marker)) => found.push(marked(marker)),
+            Some(MarkerFile::Names(_)) => {
+                let path = format!("{root}/{name}");
+                let text = storage.read(&path)?.unwrap_or_default();
+                let lines = text.split(|b| *b == b'\n').map(String::from_utf8_lossy);
+                for line in lines.filter(|line| !line.is_empty()) {
+                    found.push(marked(MarkerName::parse(&line).ok_or_else(|| no_marker(&line, &path))?));
                 }
-                Entry::File { name, .. } if is_checksum(&name) => continue,
-                Entry::File { name, .. } => in_partition(&below, &name),
-            };
-            match MarkerFile::parse(&name) {
-                Some(MarkerFile::Type) => {}
-                Some(MarkerFile::Direct(marker)) => found.push(marked(marker)),
-                Some(MarkerFile::Names(_)) => {
-                    let path = format!("{root}/{name}");
-                    let text = storage.read(&path)?.unwrap_or_default();
-                    let lines = text.split(|b| *b == b'\n').map(String::from_utf8_lossy);
-                    for line in lines.filter(|line| !line.is_empty()) {
-                        found.push(marked(MarkerName::parse(&line).ok_or_else(|| no_marker(&line, &path))?));
-                    }
-                }
-                None => return Err(no_marker(&name, &root)),
             }
+            None => return Err(no_marker(&name, &root)),
         }
-    }
+        Ok(false)
+    })?;
     found.sort();
     found.dedup();
     Ok(found)

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::index::Index;
 use crate::merge;
 use crate::options::{self, IndexType, MergeMode, Opt, Options, TableType};
-use crate::storage::{Entry, Storage};
+use crate::storage::{Entry, Storage, walk};
 use crate::{Error, ErrorKind, Result};
 
 /// What a new table shall be.
@@ -159,21 +159,12 @@ pub fn create(storage: &dyn Storage, context: &Context, table: &NewTable) -> Res
 
 /// The partitions of tables below would be partitions of the new one, too.
 fn refuse_tables_within(storage: &dyn Storage) -> Result<()> {
-    let mut open = vec![String::new()];
-    while let Some(dir) = open.pop() {
-        for entry in storage.list(&dir)? {
-            match entry {
-                Entry::Dir { name } if name == HOODIE && dir.is_empty() => {}
-                Entry::Dir { name } if name == HOODIE => {
-                    return Err(Error::option("a table in a folder that has tables within").at_path(dir));
-                }
-                Entry::Dir { name } if dir.is_empty() => open.push(name),
-                Entry::Dir { name } => open.push(format!("{dir}/{name}")),
-                Entry::File { .. } => {}
-            }
+    walk(storage, "", |dir, entry| match entry {
+        Entry::Dir { name } if name == HOODIE && !dir.is_empty() => {
+            Err(Error::option("a table in a folder that has tables within").at_path(dir))
         }
-    }
-    Ok(())
+        entry => Ok(entry.name() != HOODIE),
+    })
 }
 
 impl NewTable {

@@ -25,6 +25,7 @@ pub mod object;
 mod open;
 pub(crate) mod scratch;
 mod sink;
+mod walk;
 pub mod watched;
 
 use std::fmt::Debug;
@@ -34,6 +35,7 @@ use bytes::Bytes;
 
 pub use open::open;
 pub(crate) use sink::{Sink, from_io};
+pub(crate) use walk::{joined, walk};
 
 use crate::{Error, Result};
 

@@ -13,7 +13,7 @@ use hudini_format::name::{BaseFileName, LogFileName};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{HOODIE, TableConfig};
-use crate::storage::{Entry, Storage};
+use crate::storage::{Entry, Storage, joined, walk};
 use crate::timeline::{CompletionTimes, Snapshot};
 use crate::{Error, Result};
 
@@ -59,27 +59,23 @@ impl FileSlice {
 
 /// A path below the table, by partition and file name.
 pub fn in_partition(partition: &str, name: &str) -> String {
-    if partition.is_empty() { name.to_owned() } else { format!("{partition}/{name}") }
+    joined(partition, name)
 }
 
 /// The directories that hold data files, by their relative paths, sorted.
 pub fn partitions(storage: &dyn Storage, config: &TableConfig) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    let mut open = vec![String::new()];
-    while let Some(dir) = open.pop() {
-        for entry in storage.list(&dir)? {
-            match entry {
-                Entry::File { name, .. } if is_partition_file(&name) => found.push(dir.clone()),
-                Entry::Dir { name } if name == HOODIE && dir.is_empty() => {}
-                // Its rows would show in this one, and cleans would take its files.
-                Entry::Dir { name } if name == HOODIE => {
-                    return Err(Error::unsupported("a table in the folder of another one").at_path(dir));
-                }
-                Entry::Dir { name } => open.push(in_partition(&dir, &name)),
-                Entry::File { .. } => {}
-            }
+    walk(storage, "", |dir, entry| match entry {
+        // Its rows would show in this one, and cleans would take its files.
+        Entry::Dir { name } if name == HOODIE && !dir.is_empty() => {
+            Err(Error::unsupported("a table in the folder of another one").at_path(dir))
         }
-    }
+        Entry::Dir { name } => Ok(name != HOODIE),
+        Entry::File { name, .. } => {
+            found.extend(is_partition_file(name).then(|| dir.to_owned()));
+            Ok(false)
+        }
+    })?;
     // Low-level clients give tables partitions and say nothing of their columns.
     if config.partition_by.is_empty() {
         found.push(String::new());
