@@ -172,6 +172,12 @@ class Player:
         chosen = {**self.options, **step.options, **(more or {}), WRITE + "operation": operation}
         self.oracle.write(self.path, data.rows(self.plan, step, self.columns), chosen)
 
+    def _leave_to_apache(self, copy: Path, why: str) -> None:
+        """Goes on with what Apache Hudi made of the table."""
+        self.declined.append(why)
+        shutil.rmtree(self.path)
+        shutil.move(copy, self.path)
+
     def ours(self, step: Step) -> None:
         """Does what Apache Hudi does to a copy of the table, or leaves it to Apache Hudi."""
         operation = step.words[0]
@@ -193,12 +199,14 @@ class Player:
             widens = any(step.verb == "widen" for step in self.plan.steps[: self.number])
             if isinstance(error, hudini.SchemaMismatch) and not widens:
                 self.problems.append(f"{operation} by hudini: {error}")
-            self.declined.append(f"{operation}: {error}")
-            shutil.rmtree(kept)
-            shutil.move(copy, kept)
+            self._leave_to_apache(copy, f"{operation}: {error}")
             return
         except hudini.HudiniError as error:
-            self.problems.append(f"{operation} by hudini: {type(error).__name__}: {error}")
+            # A table that was to be upgraded: writes of Apache Hudi do that.
+            if "hoodie.write.table.version" in str(error):
+                self._leave_to_apache(copy, f"{operation}: {error}")
+            else:
+                self.problems.append(f"{operation} by hudini: {type(error).__name__}: {error}")
             return
         ours, theirs = (_without_when(self.oracles(NEWEST).read(path)) for path in (kept, copy))
         problem = difference(ours, theirs)

@@ -195,7 +195,8 @@ fn changed_type(a: &StatValue, b: &StatValue) -> Error {
         .with_hint("rebuild the index: drop it and create it again")
 }
 
-/// The order of Java's `compareTo`: strings by UTF-16 units, bytes as signed, floats with -0.0 below 0.0 and NaN on top.
+/// The order of Java's `compareTo`: floats with -0.0 below 0.0 and NaN on top. But texts and bytes are in the order of bytes, as
+/// queries compare them: Apache Hudi merges by UTF-16 units and signed bytes, and then misses rows.
 /// None between two types.
 fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
     Some(match (a, b) {
@@ -204,12 +205,8 @@ fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
         (Scalar::Long(a), Scalar::Long(b)) => a.cmp(b),
         (Scalar::Float(a), Scalar::Float(b)) => java_float_order((*a).into(), (*b).into()),
         (Scalar::Double(a), Scalar::Double(b)) => java_float_order(*a, *b),
-        (Scalar::String(a), Scalar::String(b)) | (Scalar::Uuid(a), Scalar::Uuid(b)) => {
-            a.encode_utf16().cmp(b.encode_utf16())
-        }
-        (Scalar::Bytes(a), Scalar::Bytes(b)) => {
-            a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()))
-        }
+        (Scalar::String(a), Scalar::String(b)) | (Scalar::Uuid(a), Scalar::Uuid(b)) => a.as_bytes().cmp(b.as_bytes()),
+        (Scalar::Bytes(a), Scalar::Bytes(b)) => a.cmp(b),
         (Scalar::Decimal { unscaled: a, scale: s }, Scalar::Decimal { unscaled: b, scale: t }) if s == t => a.cmp(b),
         (Scalar::Time(unit, a), Scalar::Time(other, b)) if unit == other => a.cmp(b),
         (

@@ -206,11 +206,11 @@ fn both(value: StatValue, ordinal: i32) -> Payload {
     bounds(Some(value.clone()), Some(value), of_type(ordinal))
 }
 
-// Answers of Apache Hudi 1.2.0.
+// Answers of Apache Hudi 1.2.0, but for texts and bytes: it takes both the other way round, and so misses rows.
 #[rstest]
 #[case::ints(StatValue::Int(5), StatValue::Int(3), 3, true)]
-#[case::strings_by_utf16(StatValue::String("\u{ffff}".into()), StatValue::String("\u{10000}".into()), 7, true)]
-#[case::signed_bytes(StatValue::Bytes(vec![0x7f]), StatValue::Bytes(vec![0x80]), 8, true)]
+#[case::texts_by_bytes(StatValue::String("\u{ffff}".into()), StatValue::String("\u{10000}".into()), 7, false)]
+#[case::bytes_without_signs(StatValue::Bytes(vec![0x7f]), StatValue::Bytes(vec![0x80]), 8, false)]
 #[case::zeros(StatValue::Double(0.0), StatValue::Double(-0.0), 6, true)]
 #[case::nan(StatValue::Double(f64::INFINITY), StatValue::Double(-f64::NAN), 6, false)]
 #[case::booleans(StatValue::Boolean(true), StatValue::Boolean(false), 2, true)]

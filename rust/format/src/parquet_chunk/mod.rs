@@ -28,6 +28,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod type_order;
 mod under;
 
 use arrow_array::Array;
@@ -52,6 +53,8 @@ use self::packed::Known;
 use self::pages::{PageTold, Pages, Whole, merge};
 use self::texts::Texts;
 use self::under::{ROOM_FOR_LEVELS, Under};
+
+pub use self::type_order::{OrderedFooter, in_type_order};
 
 /// A column of one row group, under way.
 pub trait ChunkWriter: Send {

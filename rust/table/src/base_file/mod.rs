@@ -1,5 +1,6 @@
 //! Base files: Parquet with the meta columns first and, in the footer, what Apache Hudi's indexes ask for.
 
+pub(crate) mod calendar;
 mod footer;
 pub(crate) mod groups;
 mod keys;

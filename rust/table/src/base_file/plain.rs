@@ -7,12 +7,10 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use hudini_format::parquet_file::ParquetFile;
 use parquet::file::reader::ChunkReader;
 
+use super::calendar;
 use super::read::whole;
 use crate::Result;
 use crate::storage::Storage;
-
-/// Spark wrote dates and times of before 1582 by another calendar, and reads them so.
-const OTHER_CALENDARS: [&str; 2] = ["org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96"];
 
 /// Whether all readers agree on how Parquet holds the values of a type. Lists and what is made of them have several forms.
 pub(crate) fn is_plain_type(data_type: &DataType) -> bool {
@@ -40,8 +38,8 @@ pub(crate) fn is_plain(
     constants: &[(String, ArrayRef)],
 ) -> Result<bool> {
     let file = ParquetFile::open(whole(storage, path)?).map_err(|e| e.at_path(path))?;
-    let pairs = file.metadata().file_metadata().key_value_metadata();
-    let is_legacy = pairs.into_iter().flatten().any(|pair| OTHER_CALENDARS.contains(&pair.key.as_str()));
+    // Spark reads old dates and times of such a file otherwise.
+    let is_legacy = calendar::is_legacy(file.metadata());
     let fits = |field: &Field| has_column(file.schema(), field);
     let is_constant = |(name, value): &(String, ArrayRef)| holds_only(&file, name, value);
     Ok(!is_legacy && wanted.fields().iter().all(|field| fits(field)) && constants.iter().all(is_constant))

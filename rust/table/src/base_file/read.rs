@@ -15,6 +15,7 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::calendar;
 use super::groups::{LeftOut, Question};
 use crate::filter::Predicate;
 use crate::merge::Batches;
@@ -54,9 +55,10 @@ pub(crate) fn read_packed(
     }
     // These are looked at row by row, and hardly ever packed.
     let is_left = |name: &str| ![meta::RECORD_KEY, meta::COMMIT_SEQNO].contains(&name);
-    let (batches, path, wanted) = (file.batches.packed(is_left), file.path, Arc::clone(wanted));
+    let (batches, path, is_legacy) = (file.batches.packed(is_left), file.path, file.is_legacy);
+    let wanted = Arc::clone(wanted);
     Ok(Box::new(batches.map(move |batch| {
-        let batch = batch.map_err(|e| e.at_path(&path))?;
+        let batch = batch.and_then(|batch| checked(batch, is_legacy)).map_err(|e| e.at_path(&path))?;
         // What may be null is for the table to say, not for a file of before.
         let schema = parquet_file::schema_of(&wanted, batch.columns());
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -116,8 +118,11 @@ fn parts<R: ChunkReader + 'static>(
     matching: Option<Matching<'_>>,
 ) -> Result<(Vec<Part>, LeftOut)> {
     match matching {
-        None => Ok((file.whole(), LeftOut::default())),
-        Some(Matching { predicate, worth }) => Question { file, projection, wanted, predicate, worth }.matching(),
+        // Bounds of old dates and times are not what they seem.
+        Some(Matching { predicate, worth }) if !calendar::is_legacy(file.metadata()) => {
+            Question { file, projection, wanted, predicate, worth }.matching()
+        }
+        _ => Ok((file.whole(), LeftOut::default())),
     }
 }
 
@@ -149,16 +154,25 @@ struct Open {
     batches: parquet_file::Batches,
     projection: Projection,
     path: String,
+    /// Whether old dates and times in it are by another calendar.
+    is_legacy: bool,
 }
 
 impl Open {
     fn into_batches(self) -> Batches {
-        let Self { batches, projection, path } = self;
+        let Self { batches, projection, path, is_legacy } = self;
         Box::new(batches.map(move |batch| {
-            let batch: RecordBatch = batch.map_err(|e| e.at_path(&path))?;
+            let batch = batch.and_then(|batch| checked(batch, is_legacy)).map_err(|e| e.at_path(&path))?;
             projection.apply(&batch).map_err(|e| e.at_path(&path))
         }))
     }
+}
+
+fn checked(batch: RecordBatch, is_legacy: bool) -> Result<RecordBatch> {
+    if is_legacy {
+        calendar::check(&batch)?;
+    }
+    Ok(batch)
 }
 
 fn open(
@@ -176,7 +190,8 @@ fn open(
         let mask = ProjectionMask::roots(metadata.file_metadata().schema_descr(), projection.columns().iter().copied());
         let (parts, _) = parts(&file, &projection, wanted, matching)?;
         let batch_size = batch_size.min(most_rows(metadata, projection.columns()));
-        Ok(Open { batches: file.batches(&parts, mask, batch_size)?, projection, path: path.to_owned() })
+        let is_legacy = calendar::is_legacy(metadata);
+        Ok(Open { batches: file.batches(&parts, mask, batch_size)?, projection, path: path.to_owned(), is_legacy })
     };
     open().map_err(|e: Error| e.at_path(path))
 }

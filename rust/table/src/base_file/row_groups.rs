@@ -5,7 +5,9 @@ use std::io;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
-use hudini_format::parquet_chunk::{ChunkWriter, TextExtremes, WrittenChunk, chunk_writer};
+use hudini_format::parquet_chunk::{
+    ChunkWriter, OrderedFooter, TextExtremes, WrittenChunk, chunk_writer, in_type_order,
+};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
 use parquet::errors::{ParquetError, Result};
@@ -17,7 +19,7 @@ use super::twins::Twins;
 
 /// Writes batches as `ArrowWriter` does, with chunk writers of our own where there are any.
 pub(super) struct RowGroups<W: io::Write + Send> {
-    file: SerializedFileWriter<W>,
+    file: SerializedFileWriter<OrderedFooter<W>>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     open: Option<RowGroup>,
@@ -36,7 +38,7 @@ struct RowGroup {
 
 impl<W: io::Write + Send> RowGroups<W> {
     pub(super) fn new(sink: W, schema: SchemaRef, options: ArrowWriterOptions) -> Result<Self> {
-        let whole = ArrowWriter::try_new_with_options(sink, SchemaRef::clone(&schema), options)?;
+        let whole = ArrowWriter::try_new_with_options(OrderedFooter::new(sink), SchemaRef::clone(&schema), options)?;
         let (file, factory) = whole.into_serialized_writer()?;
         let twins = Twins::possible(&schema);
         Ok(Self { file, factory, schema, open: None, twins, texts: TextBounds::new() })
@@ -111,7 +113,9 @@ impl<W: io::Write + Send> RowGroups<W> {
     /// Ends the file.
     pub(super) fn into_inner(mut self) -> Result<W> {
         self.flush()?;
-        self.file.into_inner()
+        let columns = self.file.schema_descr().num_columns();
+        self.file.inner_mut().keep_end();
+        self.file.into_inner()?.into_inner(columns)
     }
 
     fn new_group(&mut self) -> Result<RowGroup> {
@@ -168,7 +172,11 @@ impl Column {
             append(&self.field, chunk.clone(), group, texts)?;
             return Ok(Some(chunk));
         }
-        self.leaves.into_iter().try_for_each(|leaf| leaf.close()?.append_to_row_group(group))?;
+        for leaf in self.leaves {
+            let mut chunk = leaf.close()?;
+            in_type_order(chunk.close_mut())?;
+            chunk.append_to_row_group(group)?;
+        }
         Ok(None)
     }
 
@@ -187,13 +195,14 @@ impl Column {
 
 fn append<W: io::Write + Send>(
     field: &Field,
-    chunk: WrittenChunk,
+    mut chunk: WrittenChunk,
     group: &mut SerializedRowGroupWriter<'_, W>,
     texts: &mut TextBounds,
 ) -> Result<()> {
     if matches!(field.data_type(), DataType::Utf8 | DataType::Binary) {
         widen(texts.entry(field.name().clone()).or_default(), chunk.extremes);
     }
+    in_type_order(&mut chunk.told)?;
     group.append_column(&chunk.bytes, chunk.told)
 }
 
@@ -209,13 +218,16 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::cast::AsArray;
-    use arrow_array::{BinaryArray, Int64Array, StringArray};
+    use arrow_array::{BinaryArray, Float32Array, Float64Array, Int64Array, StringArray, StructArray};
     use arrow_schema::Schema;
     use arrow_select::concat::concat_batches;
     use bytes::Bytes;
     use hudini_format::schema::meta;
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+    use parquet::basic::ColumnOrder;
+    use parquet::file::metadata::PageIndexPolicy;
     use parquet::file::properties::WriterProperties;
+    use parquet::file::statistics::Statistics;
     use rstest::rstest;
 
     use super::*;
@@ -266,6 +278,58 @@ mod tests {
         let read: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
         let all = concat_batches(&batches[0].schema(), &batches).unwrap();
         assert_eq!(concat_batches(&read[0].schema(), &read).unwrap().columns(), all.columns());
+    }
+
+    #[test]
+    fn floats_are_told_of_as_all_readers_know_it() {
+        let rows = |least: f64, odd: f64| {
+            let nested = |values: Vec<f64>| {
+                let items = Arc::new(Field::new("x", DataType::Float64, true));
+                let column: ArrayRef = Arc::new(Float64Array::from(values));
+                Arc::new(StructArray::new(vec![items].into(), vec![column], None)) as ArrayRef
+            };
+            let columns: [(&str, ArrayRef); 5] = [
+                ("double", Arc::new(Float64Array::from(vec![2.5, least]))),
+                ("float", Arc::new(Float32Array::from(vec![Some(-0.0), None]))),
+                ("odd", Arc::new(Float64Array::from(vec![odd, 1.0]))),
+                ("nested", nested(vec![least, 7.0])),
+                ("number", Arc::new(Int64Array::from(vec![1, 2]))),
+            ];
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap()
+        };
+        let batches = [rows(0.0, 3.0), rows(-1.0, f64::NAN)];
+        let mut groups = RowGroups::new(Vec::new(), batches[0].schema(), ArrowWriterOptions::new()).unwrap();
+        for batch in &batches {
+            groups.write(batch).unwrap();
+            groups.flush().unwrap();
+        }
+        let file = Bytes::from(groups.into_inner().unwrap());
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).unwrap();
+        let metadata = Arc::clone(reader.metadata());
+        let orders = metadata.file_metadata().column_orders().unwrap();
+        assert!(orders.iter().all(|order| matches!(order, ColumnOrder::TYPE_DEFINED_ORDER(_))), "{orders:?}");
+        let bounds = |group: usize, leaf: usize| match metadata.row_group(group).column(leaf).statistics().unwrap() {
+            Statistics::Double(found) => (found.min_opt().copied(), found.max_opt().copied()),
+            Statistics::Float(found) => {
+                (found.min_opt().map(|v| f64::from(*v)), found.max_opt().map(|v| f64::from(*v)))
+            }
+            other => panic!("{other:?}"),
+        };
+        let bits =
+            |(least, greatest): (Option<f64>, Option<f64>)| (least.map(f64::to_bits), greatest.map(f64::to_bits));
+        let expected = [
+            [(-0.0, 2.5), (-0.0, 0.0), (1.0, 3.0), (-0.0, 7.0)].map(|(least, greatest)| (Some(least), Some(greatest))),
+            [(Some(-1.0), Some(2.5)), (Some(-0.0), Some(0.0)), (None, None), (Some(-1.0), Some(7.0))],
+        ];
+        for (group, expected) in expected.into_iter().enumerate() {
+            for (leaf, expected) in expected.into_iter().enumerate() {
+                assert_eq!(bits(bounds(group, leaf)), bits(expected), "{group} {leaf}");
+            }
+        }
+        let read: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
+        let (all, read) = (concat_batches(&batches[0].schema(), &batches), concat_batches(&read[0].schema(), &read));
+        assert_eq!(format!("{:?}", all.unwrap().columns()), format!("{:?}", read.unwrap().columns()));
     }
 
     /// Of a file with these columns: batches, and how many row groups they are to have.

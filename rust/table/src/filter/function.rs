@@ -121,7 +121,10 @@ impl Function {
                 zoned(micros.map(|seconds| seconds?.checked_mul(MICROS_PER_SECOND)).collect())
             }
             Self::Seconds => {
-                let seconds = |(days, micros): (i64, i64)| days * 86_400 + micros / MICROS_PER_SECOND;
+                // What is before 1970 is cut towards it.
+                let cut =
+                    |seconds: i64, micros: i64| seconds + i64::from(seconds < 0 && micros % MICROS_PER_SECOND > 0);
+                let seconds = |(days, micros): (i64, i64)| cut(days * 86_400 + micros / MICROS_PER_SECOND, micros);
                 Arc::new(moments(first)?.map(|moment| moment.map(seconds)).collect::<Int64Array>())
             }
             Self::AddDays(count) => {

@@ -281,8 +281,12 @@ pub(crate) fn bounds(values: &ArrayRef) -> Option<(StatValue, StatValue)> {
         }
         DataType::Int32 => numbers::<Int32Type>(values, i32::cmp, StatValue::Int),
         DataType::Int64 => numbers::<Int64Type>(values, i64::cmp, StatValue::Long),
-        DataType::Float32 => numbers::<Float32Type>(values, by_value_f32, StatValue::Float),
-        DataType::Float64 => numbers::<Float64Type>(values, by_value_f64, StatValue::Double),
+        DataType::Float32 => numbers::<Float32Type>(values, by_value_f32, |v| {
+            StatValue::Float(if v.is_nan() { f32::INFINITY } else { v })
+        }),
+        DataType::Float64 => numbers::<Float64Type>(values, by_value_f64, |v| {
+            StatValue::Double(if v.is_nan() { f64::INFINITY } else { v })
+        }),
         DataType::Utf8 => {
             let text = |text: &str| StatValue::String(text.to_owned());
             extremes_of_texts(values.as_string::<i32>()).map(|(least, greatest)| (text(least), text(greatest)))
@@ -343,7 +347,7 @@ fn extremes<V: Copy>(
     Some((wrap(least), wrap(greatest)))
 }
 
-/// NaN is the greatest, whatever its sign; both zeros lie at -0 on the way down and at +0 on the way up.
+/// NaN is the greatest, whatever its sign, and stands as infinity: beside a bound that is NaN Apache Hudi finds nothing; both zeros lie at -0 on the way down and at +0 on the way up.
 fn by_value_f32(a: &f32, b: &f32) -> Ordering {
     by_value_f64(&f64::from(*a), &f64::from(*b))
 }
@@ -391,12 +395,13 @@ mod tests {
     }
 
     #[test]
-    fn nan_is_the_greatest() {
+    fn nan_is_the_greatest_and_told_as_infinity() {
         let (least, greatest) = of(Arc::new(Float64Array::from(vec![1.0, -f64::NAN, f64::INFINITY]))).unwrap();
         assert_eq!(least, StatValue::Double(1.0));
-        assert!(matches!(greatest, StatValue::Double(value) if value.is_nan()));
-        let told = serde_json::to_string(&greatest).unwrap();
-        assert!(matches!(serde_json::from_str(&told).unwrap(), StatValue::Double(value) if value.is_nan()));
+        assert_eq!(greatest, StatValue::Double(f64::INFINITY));
+        let told = |value: &StatValue| serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap();
+        assert_eq!(greatest, told(&greatest));
+        assert!(matches!(told(&StatValue::Double(f64::NAN)), StatValue::Double(value) if value.is_nan()));
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub(super) fn parse(text: &str, zone: impl Fn(i64) -> i64) -> Result<String> {
     let read = || {
         let (local, offset) = split_offset(text)?;
         let digits = digits_of(local)?;
-        // A month or an hour that there is not is no time either.
-        let epoch_ms = parse_time(&digits, 0).ok()?;
+        // A day or an hour that there is not is no time either.
+        let epoch_ms = parse_time(&digits, 0).ok().filter(|epoch_ms| format_time(*epoch_ms, 0) == digits)?;
         Some(match offset {
             None => digits,
             Some(offset) => {
@@ -107,6 +107,7 @@ mod tests {
     #[case("2026-11-21 08:48")]
     #[case("2026-11-21 08:48:38.")]
     #[case("2026-13-21")]
+    #[case("2026-02-29")]
     #[case("2026-11-21T25:00:00")]
     #[case("2026-11-21T08:48:38+1")]
     #[case("2026-11-21T08:48:38+24:00")]

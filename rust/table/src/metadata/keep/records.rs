@@ -108,6 +108,10 @@ fn stats_of(range: &ColumnRange, version: IndexVersion) -> Result<Option<ColumnS
             (least, greatest, Some(kind))
         }
         IndexVersion::V1 => {
+            // Of a column without bounds in any file nothing is told where all is null, either.
+            if !fits_first_version(&range.kind) {
+                return Ok(None);
+            }
             let old = |value: Option<StatValue>| value.map(|value| first_version(&value, &range.kind)).transpose();
             match (old(least)?, old(greatest)?) {
                 (Some(None), _) | (_, Some(None)) => return Ok(None),

@@ -11,6 +11,10 @@
 //! * Texts are compared as Java does, by UTF-16 units. A bound without any that is beyond the surrogates' first one is one
 //!   in the order of bytes, too.
 //! * Bytes are compared with their signs, and not here.
+//! * Days of before the Gregorian calendar have two names, and releases differ in which one they take; files may hold times
+//!   of before 1900 by clocks of their time.
+//! * Of a column of numbers that became one of texts, the bounds of a partition are those of the numbers, as texts: of 0 to 14
+//!   they are 0 and 14, and 8 is not between them. Bounds that no text of a number lies between are not of that kind.
 //! * Decimals whose scale grew are compared right in a partition of files of both, and written down as if they were of the
 //!   newer one.
 //!
@@ -26,6 +30,7 @@ use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use hudini_format::metadata_record::{ColumnStats, Scalar};
 use hudini_format::schema::TimeUnit;
 
+use crate::base_file::calendar::{GREGORIAN, OLD_CLOCKS};
 use crate::filter::{Stats, exact_decimal};
 
 /// Whose statistics they are: those of a partition are of any number of files.
@@ -35,8 +40,6 @@ pub(crate) enum Of {
     Partition,
 }
 
-/// The first day of the Gregorian calendar. What was before has two names, and releases differ in which one they take.
-const GREGORIAN: i32 = -141_427;
 /// The first character that is not one UTF-16 unit below the surrogates.
 const SURROGATES: char = '\u{e000}';
 
@@ -57,7 +60,7 @@ pub(super) fn stats(found: &ColumnStats, kind: &DataType, of: Of) -> Stats {
     let (rows, nulls) = (count(found.value_count).filter(|rows| *rows > 0), count(found.null_count));
     let Some((rows, nulls)) = rows.zip(nulls).filter(|_| !found.is_deleted) else { return Stats::default() };
     let whole = nulls == 0 || (of == Of::File && is_fixed(kind) && nulls < rows);
-    let whole = whole && (of == Of::File || has_scale_of_its_own(found, kind));
+    let whole = whole && (of == Of::File || (has_scale_of_its_own(found, kind) && were_texts(found, kind)));
     let bound = |value: hudini_format::Result<Option<Scalar>>| array(value.ok().flatten().filter(|_| whole)?, kind);
     Stats {
         min: bound(found.min()),
@@ -72,6 +75,16 @@ pub(super) fn stats(found: &ColumnStats, kind: &DataType, of: Of) -> Stats {
 /// partition, and they need not have that one.
 fn has_scale_of_its_own(found: &ColumnStats, kind: &DataType) -> bool {
     !matches!(kind, DataType::Decimal128(..)) || found.value_type.is_none()
+}
+
+/// Whether bounds of texts cannot be those of numbers: texts of numbers begin with a minus or a digit.
+fn were_texts(found: &ColumnStats, kind: &DataType) -> bool {
+    let text = |value: hudini_format::Result<Option<Scalar>>| match value {
+        Ok(Some(Scalar::String(text))) => Some(text),
+        _ => None,
+    };
+    let are_beside = |(least, greatest): (String, String)| greatest.as_str() < "-" || least.as_str() > ":";
+    *kind != DataType::Utf8 || text(found.min()).zip(text(found.max())).is_some_and(are_beside)
 }
 
 /// What is certain about the results of a function, which Spark worked out for every row of a file. Of a file that it could
@@ -103,10 +116,10 @@ fn array(value: Scalar, kind: &DataType) -> Option<ArrayRef> {
         }
         (Scalar::Timestamp { unit, utc, value }, DataType::Timestamp(wanted, zone)) if utc == zone.is_some() => {
             match (unit, wanted) {
-                (TimeUnit::Micros, ArrowUnit::Microsecond) => {
+                (TimeUnit::Micros, ArrowUnit::Microsecond) if value >= OLD_CLOCKS * 1_000_000 => {
                     Arc::new(TimestampMicrosecondArray::from(vec![value]).with_timezone_opt(zone.clone()))
                 }
-                (TimeUnit::Millis, ArrowUnit::Millisecond) => {
+                (TimeUnit::Millis, ArrowUnit::Millisecond) if value >= OLD_CLOCKS * 1000 => {
                     Arc::new(TimestampMillisecondArray::from(vec![value]).with_timezone_opt(zone.clone()))
                 }
                 _ => return None,
@@ -155,6 +168,7 @@ mod tests {
     #[case(StatValue::Int(7), Some((12, None)), DataType::Date32, true)]
     #[case::another_calendar(StatValue::Int(-141_428), Some((12, None)), DataType::Date32, false)]
     #[case(StatValue::String("é\u{d7ff}".into()), None, DataType::Utf8, true)]
+    #[case::another_clock(StatValue::Long(-2_208_988_800_000_001), Some((16, None)), DataType::Timestamp(ArrowUnit::Microsecond, utc()), false)]
     #[case::order_of_utf_16(StatValue::String("a\u{ffff}".into()), None, DataType::Utf8, false)]
     #[case::surrogates(StatValue::String("😀".into()), None, DataType::Utf8, false)]
     #[case::nan_may_be_anywhere(StatValue::Double(7.0), Some((6, None)), DataType::Float64, false)]
@@ -191,6 +205,28 @@ mod tests {
         assert_eq!([Of::File, Of::Partition].map(|of| believed(labelled.clone(), of)), [[true; 2], [false; 2]]);
         let told = 1_500_000_000_000_000_i64.to_be_bytes().to_vec();
         assert_eq!(believed(found(StatValue::Decimal(told), None), Of::Partition), [true; 2]);
+    }
+
+    #[rstest]
+    #[case("a", "z", true)]
+    #[case("+", ",", true)]
+    #[case("0", "14", false)]
+    #[case("-3", "x", false)]
+    #[case("", "a", false)]
+    #[case("9z", "a", false)]
+    fn texts_of_a_partition_may_have_been_numbers(
+        #[case] least: &str,
+        #[case] greatest: &str,
+        #[case] are_texts: bool,
+    ) {
+        let text = |text: &str| Some(StatValue::String(text.to_owned()));
+        let found = ColumnStats {
+            min_value: text(least),
+            max_value: text(greatest),
+            ..found(StatValue::String(String::new()), None)
+        };
+        let believed = |of| believes_bounds(&found, &DataType::Utf8, of);
+        assert_eq!((believed(Of::File), believed(Of::Partition)), ([true; 2], [are_texts; 2]));
     }
 
     #[test]
