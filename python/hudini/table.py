@@ -167,7 +167,8 @@ def write(
     `mode` is `"upsert"` (rows replace those of the same key), `"append"` (rows are added as they are), `"overwrite"`
     (rows replace all that are there) or `"error"` (there must be no table yet). `schema_mode`, `metadata` and
     `idempotency_key` are those of `Table.upsert`, the other arguments those of `hudini.create`. A table that is there
-    already must be what they say; what is left out, it may be as it is.
+    already must be what they say; what is left out, it may be as it is. A new table stays, empty, if its first rows are
+    refused for anything but their columns and keys, as for a partition that Apache Hudi could not list.
 
     >>> hudini.write("trips", [{"id": "a", "ts": 1}], record_key="id", ordering="ts")
     """
