@@ -62,7 +62,8 @@ macro_rules! whole_number {
     };
 }
 
-/// In the total order of IEEE 754, as the crate has it (`type_order` says what footers make of it): that of the bits as a whole number, but those below zero descend.
+/// In the total order of IEEE 754, as the crate has it: that of the bits as a whole number, but those below zero descend.
+/// `type_order` says what footers make of it.
 macro_rules! float {
     ($native:ty, $bits:ty, $physical:ident, $statistics:ident) => {
         impl Number for $native {

@@ -281,6 +281,7 @@ pub(crate) fn bounds(values: &ArrayRef) -> Option<(StatValue, StatValue)> {
         }
         DataType::Int32 => numbers::<Int32Type>(values, i32::cmp, StatValue::Int),
         DataType::Int64 => numbers::<Int64Type>(values, i64::cmp, StatValue::Long),
+        // A NaN stands as infinity: where a bound is NaN, Apache Hudi finds nothing.
         DataType::Float32 => numbers::<Float32Type>(values, by_value_f32, |v| {
             StatValue::Float(if v.is_nan() { f32::INFINITY } else { v })
         }),
@@ -347,7 +348,7 @@ fn extremes<V: Copy>(
     Some((wrap(least), wrap(greatest)))
 }
 
-/// NaN is the greatest, whatever its sign, and stands as infinity: beside a bound that is NaN Apache Hudi finds nothing; both zeros lie at -0 on the way down and at +0 on the way up.
+/// NaN is the greatest, whatever its sign; both zeros lie at -0 on the way down and at +0 on the way up.
 fn by_value_f32(a: &f32, b: &f32) -> Ordering {
     by_value_f64(&f64::from(*a), &f64::from(*b))
 }

@@ -58,8 +58,8 @@ impl Sizes {
         })
     }
 
-    /// Shares out the new rows of a partition, whose values take so many bytes. `may_fill` says which of the live groups take any; in a merge-on-read table
-    /// only so many of them, the smallest first.
+    /// Shares out the new rows of a partition, whose values take so many bytes. `may_fill` says which of the live groups
+    /// take any; in a merge-on-read table only so many of them, the smallest first.
     pub(super) fn share(
         &self,
         rows: u64,
@@ -156,7 +156,7 @@ impl Point {
     }
 }
 
-/// The halves of a product with an odd number, of which each depends on all bits.
+/// Both halves of a product with an odd number, put together: each bit depends on many.
 fn mixed(bits: u64) -> u64 {
     let product = u128::from(bits ^ 0x9e37_79b9_7f4a_7c15) * 0xa076_1d64_78bd_642f_u128;
     (product as u64) ^ ((product >> 64) as u64)

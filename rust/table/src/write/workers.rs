@@ -174,7 +174,8 @@ impl NewSlots {
         Arc::new(Schema::new(kept.cloned().collect::<Vec<_>>()))
     }
 
-    /// Located rows, each with the slot of a task, and without their keys and widths. Those that nobody writes are not among them.
+    /// Located rows, each with the slot of a task, and without their keys and widths. Those that nobody writes are not among
+    /// them.
     pub fn settle(&self, located: &RecordBatch) -> Result<RecordBatch> {
         let slots = located.column_by_name(SLOT_COLUMN).and_then(|column| column.as_primitive_opt::<Int32Type>());
         let slots = slots.ok_or_else(|| Error::internal("located rows without slots"))?;
