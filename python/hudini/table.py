@@ -107,15 +107,23 @@ def create(
         table_version: the version of Hudi's table format; by default 9.
         options: Apache Hudi's `hoodie.*` keys; they say what the arguments leave open.
         exist_ok: open the table if it is there already, instead of raising `TableExists`. It must be what the arguments
-            say; what is left out, it may be as it is.
+            say, its columns aside; what is left out, it may be as it is.
 
     >>> schema = {"id": "string not null", "ts": "long", "city": "string"}
     >>> table = hudini.create("trips", schema, record_key="id", ordering="ts")
     """
     storage = storage_text(storage_options)
+    wishes = {"record_key": record_key, "ordering": ordering, "partition_by": partition_by, "name": name}
+    wishes |= {"table_type": table_type, "merge_mode": merge_mode, "key_generator": key_generator}
+    wishes |= {"table_version": table_version}
+    columns = as_schema(schema)
+    if exist_ok and is_table(path, storage_options=storage_options):
+        table = open(path, storage_options=storage_options, options=options, threads=threads)
+        check_same(table, wishes)
+        return table
     core = _core.Table.create(
         path_text(path),
-        as_schema(schema),
+        columns,
         name_list(record_key, "record_key"),
         name_list(ordering, "ordering"),
         name_list(partition_by, "partition_by"),
@@ -131,9 +139,8 @@ def create(
     )
     table = Table(core, storage)
     if exist_ok:
-        wishes = {"record_key": record_key, "ordering": ordering, "partition_by": partition_by, "name": name}
-        wishes |= {"table_type": table_type, "merge_mode": merge_mode, "key_generator": key_generator}
-        check_same(table, wishes | {"table_version": table_version})
+        # Somebody else made it just now.
+        check_same(table, wishes)
     return table
 
 

@@ -121,6 +121,17 @@ def payload(case: str, mode: str | None) -> Refusal:
     return Refusal("payload", case, change, "hoodie.compaction.payload.class=com.example.Mine", "")
 
 
+# Tables with one, and where it is.
+REPLACING = {"cow_clustering_v6": "", "cow_clustering_v9": "timeline/", "cow_insert_overwrite_v9": "timeline/"}
+
+
+def says_nothing_of_what_it_replaced(case: str, folder: str) -> Refusal:
+    """Apache Hudi shows the rows that were replaced, too."""
+    change = rewriting(f".hoodie/{folder}*.replacecommit", lambda _: b"")
+    says = "an empty file where it should say which file groups were replaced"
+    return Refusal("empty_replacecommit", case, change, says, ".replacecommit", error=hudini.CorruptFile)
+
+
 VERSIONS_AND_LAYOUTS = [
     *(version(case, number) for case in ("mor_core_v6", "mor_core_v9") for number in ("0", "5", "7", "10", "11")),
     Refusal("version_text", "mor_core_v9", having(hoodie__table__version="nine"), "hoodie.table.version=nine", ""),
@@ -189,6 +200,7 @@ FILES = [
         "0-363-771",
         hint="hoodie.hfile.compression.algorithm",
     ),
+    *(says_nothing_of_what_it_replaced(case, folder) for case, folder in REPLACING.items()),
     Refusal("encrypted", "cow_core_v9", rewriting("la/*.parquet", encrypted), "encrypted Parquet", ".parquet"),
     Refusal(
         "metadata_partition",

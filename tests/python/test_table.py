@@ -599,6 +599,7 @@ def test_arguments_and_options_say_the_same(tmp_path: Path, argument: Any, optio
 
 def test_a_table_that_may_be_there_must_be_the_one_wished_for(table: hudini.Table) -> None:
     assert hudini.create(table.path, SCHEMA, record_key="id", exist_ok=True) == table
+    assert hudini.create(table.path, SCHEMA, exist_ok=True) == table
     with pytest.raises(hudini.InvalidOption, match="record_key is 'city'"):
         hudini.create(table.path, SCHEMA, record_key="city", exist_ok=True)
 

@@ -120,6 +120,18 @@ impl<'a> Reader<'a> {
         self.long_of_many_bytes(field)
     }
 
+    /// Passes over one, whatever it is; the most has ten bytes.
+    #[inline]
+    pub(crate) fn skip_avro_long(&mut self, field: &str) -> Result<()> {
+        match self.rest.iter().take(10).position(|byte| *byte < 0x80) {
+            Some(last) => {
+                self.advance(last + 1);
+                Ok(())
+            }
+            None => self.avro_long(field).map(drop),
+        }
+    }
+
     fn long_of_many_bytes(&mut self, field: &str) -> Result<i64> {
         let offset = self.offset;
         let mut value = 0_u64;

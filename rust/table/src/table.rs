@@ -174,8 +174,8 @@ impl Table {
             if !(wanted.operations && instant.is_completed() && instant.action.writes_data()) {
                 return Ok(None);
             }
-            let metadata = timeline.commit_metadata(storage, instant)?;
-            Ok(metadata.operation_type.map(|operation| operation.to_lowercase()))
+            let outline = timeline.commit_outline(storage, instant)?;
+            Ok(outline.operation_type.map(|operation| operation.to_lowercase()))
         };
         let line = |instant: &timeline::Instant| {
             Ok(TimelineLine {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::extra::{Extra, WriterSchema};
@@ -123,15 +124,9 @@ pub struct CommitMetadata {
 impl CommitMetadata {
     /// Decodes a completed or inflight file of either layout; an empty file is an empty commit.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        match bytes.first() {
-            None => Ok(Self::default()),
-            Some(b'{') => json::decode(bytes, WHAT),
-            Some(_) => {
-                let (mut value, schema): (Self, _) = Form::decode(&[&COMMIT, &REPLACE_COMMIT], bytes, WHAT)?;
-                value.writer_schema = schema;
-                Ok(value)
-            }
-        }
+        let Some((mut value, schema)) = decode::<Self>(bytes)? else { return Ok(Self::default()) };
+        value.writer_schema = schema;
+        Ok(value)
     }
 
     /// Encodes for layout 2: the bytes of Apache Hudi but for the order of maps and the sync marker. Members of a JSON
@@ -150,6 +145,19 @@ impl CommitMetadata {
 
     /// The table schema this commit was written with, if it says so and says it non-empty.
     pub fn schema(&self) -> Option<&str> {
-        self.extra_metadata.as_ref()?.get(SCHEMA_KEY).map(String::as_str).filter(|text| !text.is_empty())
+        schema_in(self.extra_metadata.as_ref())
     }
+}
+
+/// All or part of a commit, with the schema of its file if that is a wider one; `None` of an empty file.
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, WriterSchema)>> {
+    match bytes.first() {
+        None => Ok(None),
+        Some(b'{') => Ok(Some((json::decode(bytes, WHAT)?, WriterSchema::default()))),
+        Some(_) => Form::decode(&[&COMMIT, &REPLACE_COMMIT], bytes, WHAT).map(Some),
+    }
+}
+
+pub(super) fn schema_in(extra: Option<&BTreeMap<String, String>>) -> Option<&str> {
+    extra?.get(SCHEMA_KEY).map(String::as_str).filter(|text| !text.is_empty())
 }

@@ -1,7 +1,7 @@
 //! Payloads of timeline files. The first byte says which kind the rest is read as.
 
 use hudini_format::ErrorKind;
-use hudini_format::action::{Payload, to_json};
+use hudini_format::action::{CommitOutline, Payload, to_json};
 use hudini_format::instant::{Action, State};
 
 use super::{Input, Target, decode, decode_declared, nothing_to_mend, survives};
@@ -79,7 +79,9 @@ fn run(bytes: &[u8]) {
             _ => drop(survives(&payload, Payload::encode, read)),
         }
         if let Payload::Commit(commit) = &payload {
-            let _ = (commit.write_stats().count(), commit.schema());
+            let outline = CommitOutline::decode(bytes).expect("what can be read in full can be read in part");
+            assert!(outline.schema() == commit.schema() && outline.operation_type == commit.operation_type);
+            let _ = commit.write_stats().count();
         }
     }
     decode_declared(bytes, bytes.len() * SHOWN, to_json);

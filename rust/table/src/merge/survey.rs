@@ -107,7 +107,7 @@ impl Survey<'_> {
 
 impl Visitor for Survey<'_> {
     fn meet(&mut self, block: &Block<'_>) -> Result<Choice> {
-        *self.stats.blocks.entry(block.kind.name()).or_default() += 1;
+        *self.stats.blocks.entry(block.kind.name().trim_start_matches(':')).or_default() += 1;
         if block.kind == BlockKind::Command {
             self.seen.undo(block.rollback_target()?);
         } else {

@@ -1,5 +1,6 @@
 //! The column in which Flink, and who else is told to, says of every row how it came: `_hoodie_operation`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
@@ -11,7 +12,7 @@ use super::ScanRequest;
 use crate::base_file;
 use crate::config::TableConfig;
 use crate::log_file::{Choice, LogFile, Part, Visitor};
-use crate::storage::Storage;
+use crate::storage::{Storage, file_names};
 use crate::timeline::{self, Snapshot};
 use crate::{ErrorKind, Result};
 
@@ -45,15 +46,24 @@ pub(super) fn show(storage: &Arc<dyn Storage>, config: &TableConfig, snapshot: &
     Ok(())
 }
 
-/// Asks one file after the other, until one says it.
+/// Asks one file after the other, until one says it. Where one says nothing, a clean may have taken it, and others of its
+/// folder too: which of those are left is looked up once.
 fn is_written(storage: &Arc<dyn Storage>, files: &[String]) -> Result<bool> {
+    let mut left: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for path in files {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if left.get(folder).is_some_and(|names| !names.contains(name)) {
+            continue;
+        }
         match has_column(storage, path) {
             Ok(Some(has)) => return Ok(has),
             Ok(None) => {}
-            // Who reads the file will say what is wrong with it, and a clean may have taken it.
+            // Who reads the file will say what is wrong with it.
             Err(e) if e.kind() != ErrorKind::StorageFailure || storage.head(path)?.is_none() => {}
             Err(e) => return Err(e),
+        }
+        if !left.contains_key(folder) {
+            left.insert(folder, file_names(storage.as_ref(), folder)?);
         }
     }
     Ok(false)
@@ -87,5 +97,28 @@ impl Visitor for NewestSchema {
 
     fn take(&mut self, _: Part<'_>) -> Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::ManualClock;
+    use crate::storage::faulty::{FaultPlan, Faulty};
+    use crate::storage::memory::Memory;
+
+    #[test]
+    fn files_that_were_cleaned_away_are_looked_up_by_the_folder() {
+        let memory = Memory::new("t", Arc::new(ManualClock::new(0)));
+        let name = |partition: &str, number: u32| format!("{partition}/f-{number}_0-1-2_20261121090000000.parquet");
+        let files: Vec<_> = (0..200).map(|number| name(if number < 100 { "p" } else { "q" }, number)).collect();
+        let (left, junk) = (name("q", 150), b"no Parquet file".as_slice());
+        memory.replace(&left, junk).unwrap();
+        let counted = Arc::new(Faulty::new(Arc::new(memory), FaultPlan::none()));
+        let storage: Arc<dyn Storage> = counted.clone();
+        assert!(!is_written(&storage, &files).unwrap());
+        let log = counted.log();
+        assert!(log.iter().any(|call| call.path == left), "what is left is asked");
+        assert!(log.len() < 20, "{} calls for two folders", log.len());
     }
 }

@@ -28,6 +28,7 @@ mod sink;
 mod walk;
 pub mod watched;
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -63,6 +64,15 @@ impl Entry {
             Self::File { name, .. } | Self::Dir { name } => name,
         }
     }
+}
+
+/// The files right in a folder; none if it is not there.
+pub(crate) fn file_names(storage: &dyn Storage, folder: &str) -> Result<BTreeSet<String>> {
+    let files = storage.list(folder)?.into_iter().filter_map(|entry| match entry {
+        Entry::File { name, .. } => Some(name),
+        Entry::Dir { .. } => None,
+    });
+    Ok(files.collect())
 }
 
 /// The outcome of a conditional write.

@@ -1,11 +1,11 @@
 //! Tables under schema-on-read: which names files have for the columns of a snapshot.
 
-use hudini_format::action::CommitMetadata;
+use hudini_format::action::CommitOutline;
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::on_read::{History, LATEST_SCHEMA, TableSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::storage::{Entry, Storage};
+use crate::storage::{Storage, file_names};
 use crate::{Error, Result};
 
 /// Where completed schema commits lie.
@@ -26,22 +26,21 @@ impl Evolution {
     /// What a commit says of it; `None` for a table without schema-on-read. `counts` tells which commits count.
     pub(super) fn of(
         storage: &dyn Storage,
-        commit: &CommitMetadata,
+        commit: &CommitOutline,
         counts: impl Fn(&str) -> bool,
     ) -> Result<Option<Self>> {
         let latest = commit.extra_metadata.as_ref().and_then(|extra| extra.get(LATEST_SCHEMA));
         let Some(latest) = latest.filter(|text| !text.is_empty()) else { return Ok(None) };
-        let files = storage.list(SCHEMA_DIR)?.into_iter().filter_map(|entry| match entry {
-            Entry::File { name, .. } => Some(name),
-            Entry::Dir { .. } => None,
-        });
+        let files = file_names(storage, SCHEMA_DIR)?;
         // `T.schemacommit` up to version 6, then `T_<completed>.schemacommit`.
         let requested = |name: &str| {
             let times = name.strip_suffix(SCHEMA_COMMIT)?;
             Some(times.split_once('_').map_or(times, |(requested, _)| requested).to_owned())
         };
-        let (counted, later): (Vec<_>, Vec<_>) =
-            files.filter_map(|name| Some((requested(&name)?, name))).partition(|(requested, _)| counts(requested));
+        let (counted, later): (Vec<_>, Vec<_>) = files
+            .into_iter()
+            .filter_map(|name| Some((requested(&name)?, name)))
+            .partition(|(requested, _)| counts(requested));
         // Apache Hudi cleans old ones away; those that came later know all that the old ones knew.
         let newest = counted.into_iter().max().or_else(|| later.into_iter().min());
         let (_, name) = newest.ok_or_else(|| {
@@ -94,9 +93,9 @@ mod tests {
         let known = [version(100, "old"), version(200, "new"), version(300, "newest")];
         put("300", &known);
         memory.replace(&format!("{SCHEMA_DIR}/200.schemacommit.requested"), b"").unwrap();
-        let commit = CommitMetadata {
+        let commit = CommitOutline {
             extra_metadata: Some([(LATEST_SCHEMA.to_owned(), version(200, "new"))].into()),
-            ..CommitMetadata::default()
+            ..CommitOutline::default()
         };
         let names_then = || {
             let evolution = Evolution::of(&memory, &commit, |requested| requested <= "200").unwrap().unwrap();

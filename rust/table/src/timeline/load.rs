@@ -1,6 +1,6 @@
 //! The active timeline as it is listed: which files make an action, and what of the history belongs to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use hudini_format::history::Columns;
@@ -9,7 +9,7 @@ use hudini_format::instant::{Action, InstantFile, Layout, State};
 use super::{Instant, Timeline, history};
 use crate::config::TableConfig;
 use crate::metadata;
-use crate::storage::{Entry, Storage};
+use crate::storage::{Storage, file_names};
 use crate::{Error, Result};
 
 impl Timeline {
@@ -84,25 +84,17 @@ const LISTED_AT_ONCE: usize = 256;
 /// A longer list is of several moments: while others commit or archive it may have an action and lack one that completed
 /// before it, or is archived since. So it is made until two of them agree.
 pub(crate) fn instants_in(storage: &dyn Storage, dir: &str, layout: Layout) -> Result<Vec<Instant>> {
-    let mut names = names_in(storage, dir)?;
+    let mut names = file_names(storage, dir)?;
     for _ in 1..LOOKS {
         if names.len() <= LISTED_AT_ONCE {
             break;
         }
-        let before = std::mem::replace(&mut names, names_in(storage, dir)?);
+        let before = std::mem::replace(&mut names, file_names(storage, dir)?);
         if before == names {
             break;
         }
     }
     Ok(instants_of(names.into_iter(), layout))
-}
-
-fn names_in(storage: &dyn Storage, dir: &str) -> Result<BTreeSet<String>> {
-    let files = storage.list(dir)?.into_iter().filter_map(|entry| match entry {
-        Entry::File { name, .. } => Some(name),
-        Entry::Dir { .. } => None,
-    });
-    Ok(files.collect())
 }
 
 /// Groups files into instants: same requested time, same action by completed name; the highest state counts.

@@ -14,7 +14,7 @@ mod transitions;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hudini_format::action::{CleanMetadata, CommitMetadata, CompactionPlan, SavepointMetadata};
+use hudini_format::action::{CleanMetadata, CommitMetadata, CommitOutline, CompactionPlan, SavepointMetadata};
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, Layout, State};
 
@@ -198,9 +198,12 @@ impl Timeline {
 
     /// What a completed commit says.
     pub fn commit_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<CommitMetadata> {
-        let bytes = self.read(storage, instant, instant.newest_file())?;
-        let path = || format!("{}/{}", self.dir, instant.newest_file().unwrap_or_default());
-        CommitMetadata::decode(&bytes).map_err(|e| e.at_path(path()).at_instant(&instant.requested))
+        self.of_commit(storage, instant, CommitMetadata::decode)
+    }
+
+    /// The same without what it says of each file, which is most of it.
+    pub(crate) fn commit_outline(&self, storage: &dyn Storage, instant: &Instant) -> Result<CommitOutline> {
+        self.of_commit(storage, instant, CommitOutline::decode)
     }
 
     /// The same; `None` if it was archived since the timeline was read.
@@ -209,6 +212,17 @@ impl Timeline {
             Err(_) if self.is_gone(storage, instant)? => Ok(None),
             metadata => metadata.map(Some),
         }
+    }
+
+    fn of_commit<T>(
+        &self,
+        storage: &dyn Storage,
+        instant: &Instant,
+        decode: impl Fn(&[u8]) -> hudini_format::Result<T>,
+    ) -> Result<T> {
+        let bytes = self.read(storage, instant, instant.newest_file())?;
+        let path = || format!("{}/{}", self.dir, instant.newest_file().unwrap_or_default());
+        decode(&bytes).map_err(|e| e.at_path(path()).at_instant(&instant.requested))
     }
 
     /// Whether the file of an active instant is not there any more.

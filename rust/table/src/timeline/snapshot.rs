@@ -1,10 +1,11 @@
 //! What a reader sees: which actions had completed when it looked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use hudini_format::action::{CleanerPlan, CommitMetadata, RequestedReplaceMetadata, WriteStat};
+use hudini_format::action::{CleanerPlan, CommitOutline, RequestedReplaceMetadata};
 use hudini_format::instant::{Action, Layout};
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{avro_text, meta};
@@ -122,8 +123,14 @@ impl Snapshot {
             cut: until.cut(timeline),
         };
         for instant in commits.iter().filter(|i| i.action == Action::ReplaceCommit) {
-            let metadata = timeline.commit_metadata(storage, instant)?;
-            for (partition, ids) in metadata.partition_to_replace_file_ids.unwrap_or_default() {
+            let outline = timeline.commit_outline(storage, instant)?;
+            if outline == CommitOutline::default() {
+                return Err(Error::corrupt("an empty file where it should say which file groups were replaced")
+                    .at_path(format!("{}/{}", timeline.dir, instant.newest_file().unwrap_or_default()))
+                    .at_instant(&instant.requested)
+                    .with_hint("their rows and those that replaced them would both be shown"));
+            }
+            for (partition, ids) in outline.partition_to_replace_file_ids.unwrap_or_default() {
                 snapshot.replaced.extend(ids.into_iter().map(|id| (partition.clone(), id)));
             }
         }
@@ -166,9 +173,9 @@ impl Snapshot {
     ) -> Result<()> {
         let mut rewriting = Vec::new();
         for instant in commits.iter().rev() {
-            let metadata = timeline.commit_metadata(storage, instant)?;
+            let mut metadata = timeline.commit_outline(storage, instant)?;
             if self.newest_files.is_empty() {
-                self.newest_files = files_with_rows(&metadata);
+                self.newest_files = mem::take(&mut metadata.files_with_rows);
             }
             if until == Until::Now && rewrites(&metadata) {
                 rewriting.push((*instant, metadata));
@@ -193,7 +200,7 @@ impl Snapshot {
         time: &str,
     ) -> Result<Option<String>> {
         for instant in timeline.commits().rev().take_while(|instant| instant.requested.as_str() > time) {
-            let metadata = timeline.commit_metadata(storage, instant)?;
+            let metadata = timeline.commit_outline(storage, instant)?;
             if let Some(text) = metadata.schema().filter(|_| !rewrites(&metadata)) {
                 return with_dropped_columns(text, config).map(Some);
             }
@@ -207,7 +214,7 @@ impl Snapshot {
         storage: &dyn Storage,
         config: &TableConfig,
         instant: &Instant,
-        metadata: &CommitMetadata,
+        metadata: &CommitOutline,
     ) -> Result<bool> {
         self.evolution = Evolution::of(storage, metadata, |requested| self.is_committed(requested))?;
         if let Some(text) = metadata.schema() {
@@ -270,7 +277,7 @@ impl Snapshot {
 /// Those of the newest commit that has such files; whatever state is read, it is the timeline's.
 fn newest_files(storage: &dyn Storage, timeline: &Timeline) -> Result<Vec<String>> {
     for instant in timeline.commits().rev() {
-        let files = files_with_rows(&timeline.commit_metadata(storage, instant)?);
+        let files = timeline.commit_outline(storage, instant)?.files_with_rows;
         if !files.is_empty() {
             return Ok(files);
         }
@@ -278,14 +285,8 @@ fn newest_files(storage: &dyn Storage, timeline: &Timeline) -> Result<Vec<String
     Ok(Vec::new())
 }
 
-/// The files of a commit to which rows were added, or in which some are new.
-fn files_with_rows(metadata: &CommitMetadata) -> Vec<String> {
-    let has_rows = |stat: &&WriteStat| stat.num_inserts.max(stat.num_update_writes).is_some_and(|count| count > 0);
-    metadata.write_stats().filter(has_rows).filter_map(|stat| stat.path.clone()).collect()
-}
-
 /// Whether the commit's operation is one that brings no rows of its own.
-fn rewrites(metadata: &CommitMetadata) -> bool {
+fn rewrites(metadata: &CommitOutline) -> bool {
     let operation = metadata.operation_type.as_deref().unwrap_or_default();
     ["CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"].iter().any(|word| operation.eq_ignore_ascii_case(word))
 }

@@ -54,8 +54,8 @@ impl Budget {
 /// Reads datums, one after the other.
 #[derive(Debug)]
 pub(crate) struct Decoder<'de> {
-    reader: Reader<'de>,
-    budget: Budget,
+    pub(super) reader: Reader<'de>,
+    pub(super) budget: Budget,
 }
 
 impl<'de> Decoder<'de> {
@@ -85,22 +85,28 @@ impl serde::de::Error for Error {
 }
 
 /// The value that stands at the decoder's position.
-struct Datum<'a, 'de> {
-    name: &'a str,
-    node: &'a Node,
-    decoder: &'a mut Decoder<'de>,
+pub(super) struct Datum<'a, 'de> {
+    pub(super) name: &'a str,
+    pub(super) node: &'a Node,
+    pub(super) decoder: &'a mut Decoder<'de>,
+}
+
+/// Which branch of a union was taken, and its position.
+#[inline]
+pub(super) fn branch<'a>(reader: &mut Reader<'_>, name: &str, branches: &'a [Node]) -> Result<(usize, &'a Node)> {
+    let offset = reader.offset();
+    let at = reader.avro_long(name)?;
+    let found = usize::try_from(at).ok().and_then(|at| Some((at, branches.get(at)?)));
+    found.ok_or_else(|| {
+        let message = format!("{name} has branch {at} of a union of {}", branches.len());
+        Error::corrupt(message).at_offset(offset)
+    })
 }
 
 impl<'a, 'de> Datum<'a, 'de> {
     /// Goes into a union: the branch that was taken, and its position.
     fn branch(self, branches: &'a [Node]) -> Result<(usize, Self)> {
-        let offset = self.decoder.reader.offset();
-        let at = self.decoder.reader.avro_long(self.name)?;
-        let found = usize::try_from(at).ok().and_then(|at| Some((at, branches.get(at)?)));
-        let (at, node) = found.ok_or_else(|| {
-            let message = format!("{} has branch {at} of a union of {}", self.name, branches.len());
-            Error::corrupt(message).at_offset(offset)
-        })?;
+        let (at, node) = branch(&mut self.decoder.reader, self.name, branches)?;
         Ok((at, Self { node, ..self }))
     }
 
@@ -248,9 +254,14 @@ impl<'de> Deserializer<'de> for Datum<'_, 'de> {
         self.typed(visitor)
     }
 
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.skip()?;
+        visitor.visit_unit()
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct enum
-        identifier ignored_any
+        identifier
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod de;
 mod ser;
+mod skip;
 
 pub(crate) use de::{Budget, Decoder, GROWTH, MAP_SLACK, TREE_NODE};
 pub(crate) use ser::to_bytes;

@@ -162,6 +162,34 @@ fn fields_of_newer_releases_are_kept_to_the_byte() {
     }
 }
 
+/// Of every type, all that an outline passes over.
+const MANY: &str = r#"{"type":"record","name":"HoodieCommitMetadata","fields":[
+    {"name":"n","type":"null"},{"name":"b","type":"boolean"},{"name":"i","type":"int"},{"name":"l","type":"long"},
+    {"name":"f","type":"float"},{"name":"d","type":"double"},{"name":"s","type":"string"},{"name":"y","type":"bytes"},
+    {"name":"x","type":{"type":"fixed","name":"F","size":3}},
+    {"name":"e","type":{"type":"enum","name":"E","symbols":["X","Y"]}},
+    {"name":"c","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}},
+    {"name":"z","type":{"type":"fixed","name":"Z","size":2,"logicalType":"decimal","precision":3,"scale":1}},
+    {"name":"t","type":{"type":"long","logicalType":"timestamp-micros"}},
+    {"name":"a","type":{"type":"array","items":"long"}},{"name":"m","type":{"type":"map","values":"string"}},
+    {"name":"u","type":["null","string",{"type":"record","name":"R","fields":[{"name":"q","type":"int"}]}]},
+    {"name":"operationType","type":["null","string"]}]}"#;
+
+#[test]
+fn an_outline_passes_over_what_it_does_not_know() {
+    let numbers = [&b"\x01\x0e\xac\x02"[..], &1.5_f32.to_le_bytes(), &f64::NAN.to_le_bytes()].concat();
+    let texts = b"\x04hi\x02\xff\x01\x02\x03\x02\x02\x7f\x00\x01\x80\x01";
+    // Two items, a block that says its length in bytes, and one more item.
+    let lists = b"\x04\x02\x80\x01\x03\x04\x02\x02\x02\x06\x00\x02\x02k\x02v\x00";
+    let datum = [&numbers[..], texts, lists, b"\x04\x0a", b"\x02\x0cUPSERT"].concat();
+    let outline = CommitOutline::decode(&container::write(MANY, &datum)).unwrap();
+    assert_eq!(outline, CommitOutline { operation_type: Some("UPSERT".to_owned()), ..CommitOutline::default() });
+    for end in 0..datum.len() {
+        assert!(CommitOutline::decode(&container::write(MANY, &datum[..end])).is_err(), "cut at {end}");
+    }
+    assert_eq!(CommitOutline::decode(b"").unwrap(), CommitOutline::default());
+}
+
 #[test]
 fn a_value_that_the_writers_schema_has_no_place_for_is_refused() {
     let mut clean = CleanMetadata::decode(&later(b"\x00")).unwrap();

@@ -333,9 +333,22 @@ proptest! {
     }
 
     #[test]
+    fn outlines_are_of_their_commits(commit in commit(), as_json in any::<bool>()) {
+        let bytes = if as_json { serde_json::to_vec(&commit).unwrap() } else { commit.encode().unwrap() };
+        let outline = CommitOutline::decode(&bytes).unwrap();
+        prop_assert_eq!(outline.schema(), commit.schema());
+        let has_rows = |stat: &&WriteStat| stat.num_inserts > Some(0) || stat.num_update_writes > Some(0);
+        let files: Vec<_> = commit.write_stats().filter(has_rows).filter_map(|stat| stat.path.clone()).collect();
+        prop_assert_eq!(outline.files_with_rows, files);
+        prop_assert_eq!(outline.extra_metadata, commit.extra_metadata);
+        prop_assert_eq!(outline.operation_type, commit.operation_type);
+        prop_assert_eq!(outline.partition_to_replace_file_ids, commit.partition_to_replace_file_ids);
+    }
+
+    #[test]
     fn any_bytes_are_a_payload_or_an_error(bytes in vec(any::<u8>(), 0..200), head in 0..3_usize) {
         let head: &[u8] = [&b""[..], b"Obj\x01", b"{\""][head];
         let bytes = [head, &bytes].concat();
-        let _ = (CommitMetadata::decode(&bytes), to_json(&bytes));
+        let _ = (CommitMetadata::decode(&bytes), CommitOutline::decode(&bytes), to_json(&bytes));
     }
 }

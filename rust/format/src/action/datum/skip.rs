@@ -1,0 +1,62 @@
+//! Passing over values that nobody asked for: what is not kept is not built either.
+
+use super::de::{Datum, Decoder, branch};
+use crate::Result;
+use crate::schema::Node;
+
+/// What an item that is passed over takes from the budget: nothing is kept, but items of no bytes must come to an end.
+const PASSED: usize = 1;
+
+impl Datum<'_, '_> {
+    /// Leaves the decoder behind the value.
+    pub(super) fn skip(self) -> Result<()> {
+        skip(self.decoder, self.name, self.node)
+    }
+}
+
+fn skip(decoder: &mut Decoder<'_>, name: &str, node: &Node) -> Result<()> {
+    let reader = &mut decoder.reader;
+    match node {
+        Node::Null => Ok(()),
+        Node::Boolean => reader.take(1, name).map(drop),
+        Node::Int | Node::Date | Node::Long | Node::Time(_) | Node::Timestamp { .. } | Node::Enum(_) => {
+            reader.skip_avro_long(name)
+        }
+        Node::Float => reader.take(size_of::<f32>(), name).map(drop),
+        Node::Double => reader.take(size_of::<f64>(), name).map(drop),
+        Node::String | Node::Bytes | Node::Decimal { size: None, .. } => reader.avro_bytes(name).map(drop),
+        Node::Fixed(size) | Node::Decimal { size: Some(size), .. } => reader.take(*size, name).map(drop),
+        Node::Vector(vector) => reader.take(vector.size(), name).map(drop),
+        Node::Array(item) => skip_blocks(decoder, name, |decoder| skip(decoder, name, item)),
+        Node::Map(value) => skip_blocks(decoder, name, |decoder| {
+            decoder.reader.avro_bytes(name)?;
+            skip(decoder, name, value)
+        }),
+        Node::Record(record) => record.fields.iter().try_for_each(|field| skip(decoder, &field.name, &field.node)),
+        Node::Union(branches) => {
+            let (_, branch) = branch(reader, name, branches)?;
+            skip(decoder, name, branch)
+        }
+    }
+}
+
+/// The items of all blocks; some say their length in bytes too.
+fn skip_blocks<'de>(
+    decoder: &mut Decoder<'de>,
+    name: &str,
+    mut item: impl FnMut(&mut Decoder<'de>) -> Result<()>,
+) -> Result<()> {
+    loop {
+        let count = decoder.reader.avro_long(name)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if count < 0 {
+            decoder.reader.avro_long(name)?;
+        }
+        for _ in 0..count.unsigned_abs() {
+            decoder.budget.spend(PASSED)?;
+            item(decoder)?;
+        }
+    }
+}
