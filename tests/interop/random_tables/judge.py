@@ -22,7 +22,7 @@ from tests.support.filters import Filters
 
 from . import data
 from .plan import Plan
-from .player import DROPPED, SCHEMA_ON_READ, VIRTUAL, cause
+from .player import CLEAN_NOW, DROPPED, SCHEMA_ON_READ, VIRTUAL, cause
 
 LISTINGS = {"with the metadata table": "true", "without it": "false"}
 # Spark answers by what it reads: its statistics hide rows, and ranges over cleaned files fall back to the newest state.
@@ -71,7 +71,7 @@ def disagreements(judge: Oracle, path: Path, plan: Plan, refused: list[str]) -> 
     for question in (each for each in questions(judge, path, plan) if not is_muddled):
         _ask(question, judge, path, plan, tables, verdict)
     # A rollback that failed midway leaves a commit without its files.
-    is_torn = any("Failed to rollback" in reason for reason in refused)
+    is_torn = any("Failed to rollback" in reason for reason in refused) or _rolls_back_too_far(plan)
     for check in (_filters,) if is_torn else (_filters, _verified, _changes_add_up):
         try:
             verdict.problems += check(path, plan)
@@ -216,11 +216,20 @@ def _spelled_alike(image: str | None, plan: Plan) -> str | None:
 
 def _is_refused(error: hudini.HudiniError, question: Question, plan: Plan) -> bool:
     """What Apache Hudi answers from what is left: changes that were cleaned away, parts of rows that are elsewhere."""
+    if _rolls_back_too_far(plan) and isinstance(error, hudini.InstantCleaned):
+        return True
     if plan.has(VIRTUAL) and isinstance(error, hudini.UnsupportedFeature):
         return question.query == "incremental"  # its rows tell no commit
     if question.query == "incremental" and any(step.verb == "merge_into" for step in plan.steps):
         return isinstance(error, hudini.UnsupportedFeature | hudini.InstantCleaned)
     return isinstance(error, hudini.InstantCleaned) and question.query in ("incremental", "cdc")
+
+
+def _rolls_back_too_far(plan: Plan) -> bool:
+    """Cleans that keep one commit leave the state before it, and none to which a second rollback could lead."""
+    verbs = [step.verb for step in plan.steps]
+    is_cleaned = plan.has(CLEAN_NOW) or "clean" in verbs or "our_service" in verbs
+    return is_cleaned and verbs.count("rollback") > 1
 
 
 def _difference(actual: pa.Table, expected: pa.Table, question: Question) -> str | None:
