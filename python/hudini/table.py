@@ -113,34 +113,30 @@ def create(
     >>> table = hudini.create("trips", schema, record_key="id", ordering="ts")
     """
     storage = storage_text(storage_options)
-    wishes = {"record_key": record_key, "ordering": ordering, "partition_by": partition_by, "name": name}
-    wishes |= {"table_type": table_type, "merge_mode": merge_mode, "key_generator": key_generator}
-    wishes |= {"table_version": table_version}
-    columns = as_schema(schema)
     if exist_ok and is_table(path, storage_options=storage_options):
         table = open(path, storage_options=storage_options, options=options, threads=threads)
-        check_same(table, wishes)
-        return table
-    core = _core.Table.create(
-        path_text(path),
-        columns,
-        name_list(record_key, "record_key"),
-        name_list(ordering, "ordering"),
-        name_list(partition_by, "partition_by"),
-        table_type,
-        name,
-        merge_mode,
-        key_generator,
-        whole_number(table_version, "table_version", SMALL),
-        options_text(options),
-        storage,
-        exist_ok,
-        whole_number(threads, "threads", least=1),
-    )
-    table = Table(core, storage)
+    else:
+        core = _core.Table.create(
+            path_text(path),
+            as_schema(schema),
+            name_list(record_key, "record_key"),
+            name_list(ordering, "ordering"),
+            name_list(partition_by, "partition_by"),
+            table_type,
+            name,
+            merge_mode,
+            key_generator,
+            whole_number(table_version, "table_version", SMALL),
+            options_text(options),
+            storage,
+            exist_ok,
+            whole_number(threads, "threads", least=1),
+        )
+        table = Table(core, storage)
     if exist_ok:
-        # Somebody else made it just now.
-        check_same(table, wishes)
+        wishes = {"record_key": record_key, "ordering": ordering, "partition_by": partition_by, "name": name}
+        wishes |= {"table_type": table_type, "merge_mode": merge_mode, "key_generator": key_generator}
+        check_same(table, wishes | {"table_version": table_version})
     return table
 
 
