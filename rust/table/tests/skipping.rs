@@ -273,6 +273,26 @@ fn an_index_that_is_ahead_of_the_timeline_tells_nothing_of_now() {
     assert_eq!(left_out(&lake, "v = 7"), "column_stats 1", "what is said of files stands");
 }
 
+#[rstest]
+#[case::brought_back("restore", &[""], "")]
+#[case::being_brought_back("restore", &[".requested", ".inflight"], "")]
+#[case::being_taken_back("rollback", &[".requested"], "")]
+#[case::taken_back("rollback", &[".requested", ""], "record_index 2")]
+fn a_record_index_may_say_where_rows_were_that_were_taken_back(
+    #[case] action: &str,
+    #[case] states: &[&str],
+    #[case] by: &str,
+) {
+    let lake = indexed("record_index");
+    put_locations(&lake, &[("1", "x", A)]);
+    assert_eq!(left_out(&lake, "id = '1'"), "record_index 2");
+    for state in states {
+        let times = if state.is_empty() { format!("{}_{}", time(25), time(26)) } else { time(25) };
+        lake.world.put(&format!(".hoodie/timeline/{times}.{action}{state}"), b"");
+    }
+    assert_eq!(left_out(&lake, "id = '1'"), by);
+}
+
 #[test]
 fn an_index_that_names_a_file_group_that_is_not_there_is_not_believed() {
     let lake = indexed("record_index");

@@ -70,8 +70,8 @@ def disagreements(judge: Oracle, path: Path, plan: Plan, refused: list[str]) -> 
     is_muddled = _compares_texts_of_other_rows(plan)
     for question in (each for each in questions(judge, path, plan) if not is_muddled):
         _ask(question, judge, path, plan, tables, verdict)
-    # A rollback that failed midway leaves a commit without its files.
-    is_torn = any("Failed to rollback" in reason for reason in refused) or _rolls_back_too_far(plan)
+    # A rollback or restore that failed midway leaves a commit without its files.
+    is_torn = any("Failed to r" in reason for reason in refused) or _rolls_back_too_far(plan)
     for check in (_filters,) if is_torn else (_filters, _verified, _changes_add_up):
         try:
             verdict.problems += check(path, plan)
@@ -300,9 +300,11 @@ def _verified(path: Path, plan: Plan) -> list[str]:
 
 
 def _is_of_apache_hudi(found: hudini.Finding, plan: Plan) -> bool:
-    """Its record index loses keys of rows that outlived a delete, or that are one more in a partition they moved to."""
+    """Its record index loses keys of rows that outlived a delete, or that are one more in a partition they moved to, and goes
+    on saying where rows were that a restore took back."""
     doubled = found.check == "duplicate_key" and _moves(plan) and not _has_global_index(plan)
-    return doubled or (found.check == "record_index" and "does not have the key" in found.message)
+    is_restored = "another place" in found.message and any(step.verb == "restore" for step in plan.steps)
+    return doubled or (found.check == "record_index" and (is_restored or "does not have the key" in found.message))
 
 
 def _merges_in_another_way_than_before(table: hudini.Table, plan: Plan) -> bool:

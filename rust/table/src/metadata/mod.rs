@@ -36,7 +36,7 @@ use hudini_format::properties::{INDEX_DEFINITIONS_FILE, IndexDefinitions};
 use crate::config::{HOODIE, TableConfig, keys, split_fields};
 use crate::storage::Storage;
 use crate::storage::folder::Folder;
-use crate::timeline::{Snapshot, Timeline, Until, instants_in};
+use crate::timeline::{Instant, Snapshot, Timeline, Until, instants_in};
 use crate::{Error, Result};
 
 use named::Named;
@@ -136,7 +136,7 @@ impl MetadataTable {
     }
 
     /// Whether this may be the state of the table in the future: something has completed here that had not on the table's
-    /// timeline when it was read, or that was taken back there.
+    /// timeline when it was read, or that was taken back there, or is being taken back.
     pub fn is_ahead(&self) -> bool {
         self.is_ahead
     }
@@ -219,8 +219,10 @@ fn is_ahead(own: &Timeline, table: &Timeline) -> bool {
             || completed.contains(of_table)
             || start.is_some_and(|start| of_table < start.as_str())
     };
+    // What was there when this was built was told of by no write of its own.
+    let takes_back = |instant: &Instant| matches!(instant.action, Action::Rollback | Action::Restore);
     let mut writes = own.completed().filter(|instant| instant.action == Action::DeltaCommit);
-    writes.any(|instant| !is_known(&instant.requested))
+    table.pending().any(takes_back) || writes.any(|instant| !is_known(&instant.requested))
 }
 
 /// The table version from which on indexes have versions other than the first.

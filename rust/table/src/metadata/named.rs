@@ -6,6 +6,7 @@
 //! builds come first by their names, and archiving takes them before what they have outlived.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use hudini_format::action::WriteStat;
 
@@ -20,6 +21,11 @@ use crate::{Error, Result};
 const AT_ONCE: usize = 4;
 /// Digits of the instant at which version 6 builds a partition of a metadata table that it has already.
 const BUILD_LENGTH: usize = 20;
+
+/// Builds of partitions are called so; in version 6 a few other actions are, too.
+fn may_be_build(requested: &str) -> bool {
+    requested.starts_with(INITIAL) || requested.len() == BUILD_LENGTH
+}
 
 /// What the commits of the metadata table wrote, by partition.
 type Written<'c> = [(&'c Instant, BTreeMap<String, Vec<WriteStat>>)];
@@ -40,7 +46,7 @@ fn built<'c>(written: &'c Written<'_>) -> BTreeMap<&'c str, &'c str> {
 /// a build is named by the last write and three digits more, and may so come before the compaction by name, as it does after a
 /// downgrade; but the compaction does not build upon it.
 fn outlived(storage: &dyn Storage, timeline: &Timeline, written: &Written<'_>) -> Result<BTreeSet<(String, String)>> {
-    let mut builds: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut builds: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (commit, stats) in written.iter().filter(|(commit, _)| commit.requested.len() == BUILD_LENGTH) {
         builds.extend(stats.keys().map(|partition| (partition.as_str(), commit.requested.as_str())));
     }
@@ -51,8 +57,11 @@ fn outlived(storage: &dyn Storage, timeline: &Timeline, written: &Written<'_>) -
             let (Some(partition), Some(base)) = (operation.partition_path, operation.base_instant_time) else {
                 continue;
             };
-            let built = builds.get(partition.as_str());
-            if built.is_some_and(|built| base.as_str() < *built && *built < commit.requested.as_str()) {
+            let between = (
+                Bound::Excluded((partition.as_str(), base.as_str())),
+                Bound::Excluded((partition.as_str(), commit.requested.as_str())),
+            );
+            if builds.range(between).next().is_some() {
                 outlived.insert((partition, commit.requested.clone()));
             }
         }
@@ -67,7 +76,7 @@ pub(super) struct Named(BTreeMap<FileKey, u64>);
 impl Named {
     /// `timeline`: with the history, or without it.
     pub(super) fn by(storage: &dyn Storage, timeline: &Timeline) -> Result<Self> {
-        let counts = |commit: &&Instant| !commit.is_archived() || commit.requested.starts_with(INITIAL);
+        let counts = |commit: &&Instant| !commit.is_archived() || may_be_build(&commit.requested);
         let commits: Vec<_> = timeline.commits().filter(counts).collect();
         let metadata =
             run_all(AT_ONCE, commits.clone(), |_, commit| timeline.commit_metadata_if_there(storage, commit))?;

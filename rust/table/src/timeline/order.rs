@@ -11,7 +11,11 @@ use crate::storage::Storage;
 
 /// The writes of an active timeline.
 #[derive(Debug)]
-pub(crate) struct Order(Vec<Turn>);
+pub(crate) struct Order {
+    turns: Vec<Turn>,
+    /// Whether the table was brought back to a savepoint.
+    is_restored: bool,
+}
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
@@ -25,7 +29,17 @@ impl Order {
     pub(crate) fn of(timeline: &Timeline, config: &TableConfig) -> Self {
         let turn =
             |instant: &Instant| Turn::new(&instant.requested, instant.completed.as_ref(), instant.action, config);
-        Self(timeline.commits().filter_map(turn).collect())
+        let is_restored = timeline.completed().any(|instant| instant.action == Action::Restore);
+        Self { turns: timeline.commits().filter_map(turn).collect(), is_restored }
+    }
+
+    /// Whether the table was ever brought back to a savepoint, as far as the history goes.
+    ///
+    /// Apache Hudi builds a metadata table anew that has compacted since, before it takes the writes back: its list of files is
+    /// told of that, and the record index goes on saying where their rows were.
+    pub(crate) fn was_restored(&self, storage: &dyn Storage, config: &TableConfig) -> Result<bool> {
+        let is_restore = |entry: &Entry| entry.action == Some(Action::Restore);
+        Ok(self.is_restored || archived(storage, config, Columns::Actions, &..)?.iter().any(is_restore))
     }
 
     /// Whether none that brought rows was overtaken by what was asked for later and completed earlier, archived ones too.
@@ -40,7 +54,7 @@ impl Order {
             turn.filter(|_| action.writes_data())
         };
         let archived: Vec<_> = archived.iter().filter_map(turn).collect();
-        Ok(are_in_order(self.0.iter().chain(&archived)))
+        Ok(are_in_order(self.turns.iter().chain(&archived)))
     }
 }
 

@@ -115,6 +115,9 @@ impl Question<'_> {
         if found.len() < keys.len() && !self.is_in_order()? {
             return Ok(None);
         }
+        if self.was_restored()? {
+            return Ok(None);
+        }
         let groups: BTreeSet<InPartition> = found
             .into_values()
             .flatten()

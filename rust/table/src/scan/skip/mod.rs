@@ -103,6 +103,11 @@ impl Question<'_> {
         now.map_or(Ok(false), |order| order.is_kept(storage, config))
     }
 
+    fn was_restored(&self) -> Result<bool> {
+        let Indexed { storage, config, now, .. } = *self.read;
+        now.map_or(Ok(true), |order| order.was_restored(storage, config))
+    }
+
     /// Whether files have a column in the type in which it is shown. What folders tell is not read from files.
     fn is_as_in_files(&self, stored: &Schema, column: &str) -> bool {
         let kind = |schema: &Schema| schema.field_with_name(column).ok().map(|field| field.data_type().clone());
