@@ -274,23 +274,25 @@ fn an_index_that_is_ahead_of_the_timeline_tells_nothing_of_now() {
 }
 
 #[rstest]
-#[case::brought_back("restore", &[""], "")]
-#[case::being_brought_back("restore", &[".requested", ".inflight"], "")]
-#[case::being_taken_back("rollback", &[".requested"], "")]
-#[case::taken_back("rollback", &[".requested", ""], "record_index 2")]
-fn a_record_index_may_say_where_rows_were_that_were_taken_back(
+#[case::brought_back("restore", &[""], ["", ""])]
+#[case::being_brought_back("restore", &[".requested", ".inflight"], ["", ""])]
+#[case::being_taken_back("rollback", &[".requested"], ["", ""])]
+#[case::taken_back("rollback", &[".requested", ""], ["record_index 2", "partition_stats 1"])]
+fn an_index_may_speak_of_rows_that_were_taken_back(
     #[case] action: &str,
     #[case] states: &[&str],
-    #[case] by: &str,
+    #[case] by: [&str; 2],
 ) {
-    let lake = indexed("record_index");
+    let lake = indexed("record_index,partition_stats");
     put_locations(&lake, &[("1", "x", A)]);
-    assert_eq!(left_out(&lake, "id = '1'"), "record_index 2");
+    put_partition_stats(&lake, &[whole(stats("v", "x", 1, 3)), times("x", 10)]);
+    let asked = || ["id = '1'", "v = 7"].map(|filter| left_out(&lake, filter));
+    assert_eq!(asked(), ["record_index 2", "partition_stats 1"]);
     for state in states {
         let times = if state.is_empty() { format!("{}_{}", time(25), time(26)) } else { time(25) };
         lake.world.put(&format!(".hoodie/timeline/{times}.{action}{state}"), b"");
     }
-    assert_eq!(left_out(&lake, "id = '1'"), by);
+    assert_eq!(asked(), by);
 }
 
 #[test]

@@ -36,18 +36,21 @@ impl Order {
     /// Whether the table was ever brought back to a savepoint, as far as the history goes.
     ///
     /// Apache Hudi builds a metadata table anew that has compacted since, before it takes the writes back: its list of files is
-    /// told of that, and the record index goes on saying where their rows were.
+    /// told of that, and the record index goes on saying where their rows were, and statistics of partitions what was in them.
     pub(crate) fn was_restored(&self, storage: &dyn Storage, config: &TableConfig) -> Result<bool> {
-        let is_restore = |entry: &Entry| entry.action == Some(Action::Restore);
-        Ok(self.is_restored || archived(storage, config, Columns::Actions, &..)?.iter().any(is_restore))
+        Ok(self.is_restored || has_restore(&archived(storage, config, Columns::Actions, &..)?))
     }
 
-    /// Whether none that brought rows was overtaken by what was asked for later and completed earlier, archived ones too.
+    /// Whether none that brought rows was overtaken by what was asked for later and completed earlier, archived ones too, and
+    /// none was taken back by a restore.
     ///
     /// What is said of the whole table at a write (statistics of a partition, say) is said of what had completed, and what
     /// was asked for last has the last word: it knows nothing of the rows of those that it overtook.
     pub(crate) fn is_kept(&self, storage: &dyn Storage, config: &TableConfig) -> Result<bool> {
         let archived = archived(storage, config, Columns::Actions, &..)?;
+        if self.is_restored || has_restore(&archived) {
+            return Ok(false);
+        }
         let turn = |entry: &Entry| {
             let action = entry.action?.completes_as();
             let turn = Turn::new(&entry.requested, entry.completed.as_ref(), action, config);
@@ -56,6 +59,10 @@ impl Order {
         let archived: Vec<_> = archived.iter().filter_map(turn).collect();
         Ok(are_in_order(self.turns.iter().chain(&archived)))
     }
+}
+
+fn has_restore(archived: &[Entry]) -> bool {
+    archived.iter().any(|entry| entry.action == Some(Action::Restore))
 }
 
 impl Turn {
