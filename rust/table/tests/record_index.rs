@@ -3,6 +3,7 @@
 
 mod support;
 
+use hudini_format::action::RestoreMetadata;
 use hudini_table::config::TableConfig;
 use hudini_table::metadata;
 use hudini_table::options::{IndexType, Operation, Options, TableType};
@@ -181,6 +182,39 @@ fn a_write_that_is_refused_makes_no_index() {
     let e = write_with(&world.table(), &spec, Operation::Upsert, &[row("a", "X", 2, "y")], &[ASKED_FOR]).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::InvalidOption, "the table has buckets");
     assert_eq!(partitions(&world), before);
+}
+
+/// The restore is Apache Hudi's; what it takes back it says in its metadata.
+#[rstest]
+#[case::the_index_was_built_of_it("20200101000000000", false)]
+#[case::it_came_after_the_index("20991231000000000", true)]
+fn an_index_that_a_restore_left_behind_is_not_written_by(#[case] taken_back: &str, #[case] is_fine: bool) {
+    let world = World::keeping_metadata(Place::Memory);
+    let spec = spec(TableType::CopyOnWrite);
+    spec.create(&world);
+    let rows = [row("a", "X", 1, "old")];
+    // Of a table without rows an index is built that knows none.
+    for options in [&[][..], &[ASKED_FOR]] {
+        write_with(&world.table(), &spec, Operation::Upsert, &rows, options).unwrap();
+    }
+    let newest: u64 = world.table().timeline().unwrap().newest_time().unwrap().parse().unwrap();
+    let restore = RestoreMetadata { instants_to_rollback: vec![taken_back.to_owned()], ..RestoreMetadata::default() };
+    let name = format!("{}_{}.restore", newest + 1, newest + 2);
+    world.put(&format!(".hoodie/timeline/{name}"), &restore.encode().unwrap());
+    let again = || write_with(&world.table(), &spec, Operation::Upsert, &rows, &[]);
+    if is_fine {
+        again().unwrap();
+        return;
+    }
+    let refused = again().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::UnsupportedFeature);
+    assert!(refused.message().contains("record index"), "{refused}");
+    // As the hint says.
+    let without = [("hoodie.metadata.enable", "false"), ("hoodie.index.type", "SIMPLE")];
+    write_with(&world.table(), &spec, Operation::Upsert, &rows, &without).unwrap();
+    write_with(&world.table(), &spec, Operation::Upsert, &rows, &[ASKED_FOR]).unwrap();
+    again().unwrap();
+    assert_eq!(rows_of(&world.table()), model(&rows));
 }
 
 #[test]

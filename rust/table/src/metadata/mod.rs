@@ -161,6 +161,20 @@ impl MetadataTable {
         }
     }
 
+    /// When a partition was built, or built anew, if its name tells; however long ago.
+    fn built(&self, partition: &Partition) -> Result<Option<String>> {
+        let storage = self.storage.as_ref();
+        let timeline = self.timeline.clone().with_history(storage, &self.config)?;
+        let mut built = None;
+        for commit in timeline.commits().filter(|commit| commit.requested.starts_with(INITIAL)) {
+            let written = timeline.commit_metadata(storage, commit)?.partition_to_write_stats;
+            if written.is_some_and(|written| written.contains_key(&partition.to_string())) {
+                built = built.max(commit.completed.clone());
+            }
+        }
+        Ok(built)
+    }
+
     fn named(&self) -> Result<&Named> {
         match self.named.get() {
             Some(named) => Ok(named),

@@ -14,7 +14,9 @@ mod transitions;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hudini_format::action::{CleanMetadata, CommitMetadata, CommitOutline, CompactionPlan, SavepointMetadata};
+use hudini_format::action::{
+    CleanMetadata, CommitMetadata, CommitOutline, CompactionPlan, RestoreMetadata, SavepointMetadata,
+};
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, Layout, State};
 
@@ -237,6 +239,12 @@ impl Timeline {
     pub fn clean_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<CleanMetadata> {
         let bytes = self.read(storage, instant, instant.newest_file())?;
         CleanMetadata::decode(&bytes).map_err(|e| e.at_path(&self.dir).at_instant(&instant.requested))
+    }
+
+    /// What a completed restore says.
+    pub(crate) fn restore_metadata(&self, storage: &dyn Storage, instant: &Instant) -> Result<RestoreMetadata> {
+        let bytes = self.read(storage, instant, instant.newest_file())?;
+        RestoreMetadata::decode(&bytes).map_err(|e| e.at_path(&self.dir).at_instant(&instant.requested))
     }
 
     /// What a savepoint says.

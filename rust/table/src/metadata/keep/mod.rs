@@ -7,6 +7,7 @@
 //! keys          the same of the keys of rows
 //! deltacommit   a log file for each of its file groups that changes, and the commit
 //! compaction    logs become base files, so that looking up stays cheap
+//! restored      a record index that a restore of Apache Hudi left behind
 //! undo          a commit of it whose action is rolled back, or that broke off
 //! ```
 //!
@@ -18,6 +19,7 @@ mod create;
 mod deltacommit;
 mod keys;
 mod records;
+mod restored;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -32,6 +34,7 @@ use hudini_format::schema::meta;
 use self::deltacommit::{Changes, Group, WrittenSchema};
 pub(crate) use self::keys::may_bring_keys;
 use self::records::Kept;
+pub(crate) use self::restored::refuse_left_behind;
 use super::ranges::{self, ColumnRange, chosen_columns};
 use super::{FIRST_WITH_VERSIONS, MetadataTable, index_definitions, partitions, partitions_in_flight};
 use crate::config::{TableConfig, clear_metadata_table};

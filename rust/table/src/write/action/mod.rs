@@ -55,6 +55,7 @@ impl Ground {
         keep::check(site, config)?;
         let found = Timeline::load(storage, config)?;
         service::refuse_under_restore(&found)?;
+        keep::refuse_left_behind(site, config, &found)?;
         let snapshot = Snapshot::pin(storage, config, &found, Until::Now)?;
         begin::refuse_columns(&snapshot)?;
         begin::refuse_operations(site.storage, config, &snapshot)?;
