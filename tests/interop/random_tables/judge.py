@@ -300,8 +300,9 @@ def _verified(path: Path, plan: Plan) -> list[str]:
 
 
 def _is_of_apache_hudi(found: hudini.Finding, plan: Plan) -> bool:
-    """Its record index loses keys of rows that outlived a delete, or that are one more in a partition they moved to, and goes
-    on saying where rows were that a restore took back."""
+    """Its record index loses keys of rows that outlived a delete, or that are one more in a partition they moved to. And of
+    what a restore took back it goes on saying where it was.
+    """
     doubled = found.check == "duplicate_key" and _moves(plan) and not _has_global_index(plan)
     is_restored = "another place" in found.message and any(step.verb == "restore" for step in plan.steps)
     return doubled or (found.check == "record_index" and (is_restored or "does not have the key" in found.message))
