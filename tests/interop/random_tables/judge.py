@@ -300,8 +300,9 @@ def _verified(path: Path, plan: Plan) -> list[str]:
 
 
 def _is_of_apache_hudi(found: hudini.Finding, plan: Plan) -> bool:
-    """Its record index loses keys of rows that outlived a delete, or that are one more in a partition they moved to. And of
-    what a restore took back it goes on saying where it was.
+    """Its record index loses keys of rows that outlived a delete, or that are one more in a partition they moved to.
+
+    And of what a restore took back it goes on saying where it was.
     """
     doubled = found.check == "duplicate_key" and _moves(plan) and not _has_global_index(plan)
     is_restored = "another place" in found.message and any(step.verb == "restore" for step in plan.steps)
