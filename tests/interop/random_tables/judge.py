@@ -70,8 +70,10 @@ def disagreements(judge: Oracle, path: Path, plan: Plan, refused: list[str]) -> 
     is_muddled = _compares_texts_of_other_rows(plan)
     for question in (each for each in questions(judge, path, plan) if not is_muddled):
         _ask(question, judge, path, plan, tables, verdict)
+    if _is_rolled_back_too_far(path, plan):
+        return verdict
     # A rollback or restore that failed midway leaves a commit without its files.
-    is_torn = any("Failed to r" in reason for reason in refused) or _rolls_back_too_far(plan)
+    is_torn = any("Failed to rollback" in reason or "Failed to restore" in reason for reason in refused)
     for check in (_filters,) if is_torn else (_filters, _verified, _changes_add_up):
         try:
             verdict.problems += check(path, plan)
@@ -230,6 +232,17 @@ def _rolls_back_too_far(plan: Plan) -> bool:
     verbs = [step.verb for step in plan.steps]
     is_cleaned = plan.has(CLEAN_NOW) or "clean" in verbs or "our_service" in verbs
     return is_cleaned and verbs.count("rollback") > 1
+
+
+def _is_rolled_back_too_far(path: Path, plan: Plan) -> bool:
+    """Whether its newest state lacks files, as a plan of that kind may leave it."""
+    if not _rolls_back_too_far(plan):
+        return False
+    try:
+        hudini.open(path).read().to_arrow()
+    except hudini.InstantCleaned:
+        return True
+    return False
 
 
 def _difference(actual: pa.Table, expected: pa.Table, question: Question) -> str | None:
