@@ -109,6 +109,33 @@ def test_a_deleted_base_file(cow: hudini.Table) -> None:
     assert found(cow, deep=False)["damage"] == {"missing_file"}
 
 
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_deleted_file_of_an_archived_commit(tmp_path: Path, table_type: str) -> None:
+    keep = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
+    table = hudini.create(
+        tmp_path / "t",
+        SCHEMA,
+        record_key="id",
+        ordering="ts",
+        partition_by="city",
+        table_type=table_type,
+        options=BUCKETS | keep,
+    )
+    table.upsert(rows(range(40), 1))
+    table.upsert([row | {"ts": 2} for row in rows(range(0, 10), 1) if row["city"] == "sf"])
+    for ts in range(3, 12):
+        table.upsert([{"id": f"x{ts}", "ts": ts, "city": "la", "n": ts}])
+        table.services.clean()
+    table.services.archive()
+    active = {file.name.split("_", 1)[0] for file in Path(table.path).glob(".hoodie/timeline/*_*")}
+    newest = [file for file in files(table) if file.parent.name.endswith("sf")]
+    assert newest and active.isdisjoint(file.stem.rsplit("_", 1)[1] for file in newest)
+    assert found(table)["damage"] == set()
+    newest[0].unlink()
+    assert found(table, deep=False)["damage"] == set()
+    assert "missing_file" in found(table)["damage"]
+
+
 def test_a_cut_base_file(cow: hudini.Table) -> None:
     file = files(cow)[0]
     file.write_bytes(file.read_bytes()[:-20])

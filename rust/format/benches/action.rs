@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use apache_avro::Reader;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hudini_format::action::{CommitMetadata, RuntimeStats, WriteStat};
+use hudini_format::action::{CommitMetadata, CommitOutline, RuntimeStats, WriteStat};
 
 const PARTITIONS: i64 = 100;
 const FILES: i64 = 100;
@@ -58,6 +58,7 @@ fn commit_metadata(c: &mut Criterion) {
     group.sample_size(20);
     group.throughput(Throughput::Bytes(avro.len() as u64));
     group.bench_function("decode", |b| b.iter(|| CommitMetadata::decode(black_box(&avro)).unwrap()));
+    group.bench_function("outline", |b| b.iter(|| CommitOutline::decode(black_box(&avro)).unwrap()));
     group.bench_function("decode_apache_avro_values", |b| {
         b.iter(|| Reader::new(black_box(&avro[..])).unwrap().next().unwrap().unwrap());
     });

@@ -1,11 +1,13 @@
 //! Planning a read of a table with 100 000 files in 1 000 partitions, by its metadata table; all of it, and one partition.
-//! One commit wrote them all, so its file is as long as such files get.
+//! One commit wrote them all, so its file is as long as such files get. Of its data files only those of the first partition are
+//! there: planning opens one, for the columns that no commit tells.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
+use arrow_array::{RecordBatch, StringArray};
 use criterion::{Criterion, criterion_group, criterion_main};
 use hudini_format::action::{CommitMetadata, NO_PREVIOUS_COMMIT, SCHEMA_KEY, WriteStat};
 use hudini_format::hfile::{Options as HfileOptions, Writer, info};
@@ -16,6 +18,7 @@ use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::storage::Storage;
 use hudini_table::storage::local::Local;
 use hudini_table::{Location, Table};
+use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 
 const PARTITIONS: u64 = 1_000;
@@ -97,6 +100,11 @@ fn table() -> TempDir {
         put(&told, &commit(SCHEMA_V9, 0));
     }
     put(&format!(".hoodie/metadata/files/files-0000-0_0-0-0_{FIRST}.hfile"), &list());
+    let batch = RecordBatch::try_from_iter([("id", Arc::new(StringArray::from(vec!["k"])) as _)]).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    let rows = writer.into_inner().unwrap();
+    (0..FILES).for_each(|number| put(&format!("{}/{}", path(0), file(0, number)), &rows));
     dir
 }
 

@@ -66,6 +66,11 @@ pub struct WriteStat {
 }
 
 impl WriteStat {
+    /// Whether rows were added to the file, or some in it are new.
+    pub fn has_rows(&self) -> bool {
+        has_rows(self.num_inserts, self.num_update_writes)
+    }
+
     /// A stat with every counter at zero, as Java leaves the ones it does not use.
     pub fn zeroed() -> Self {
         let zero = Some(0);
@@ -89,6 +94,10 @@ impl WriteStat {
             ..Self::default()
         }
     }
+}
+
+pub(super) fn has_rows(inserts: Option<i64>, updates: Option<i64>) -> bool {
+    inserts.max(updates).is_some_and(|count| count > 0)
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -45,7 +45,7 @@ pub use commit::{CommitMetadata, NO_PREVIOUS_COMMIT, RuntimeStats, SCHEMA_KEY, W
 pub use compaction::{CompactionOperation, CompactionPlan, CompactionStrategy};
 pub use extra::{Extra, WriterSchema};
 pub use indexing::{IndexCommitMetadata, IndexPartitionInfo, IndexPlan};
-pub use outline::CommitOutline;
+pub use outline::{CommitOutline, FilesWithRows};
 pub use payload::{Payload, datum_to_json, to_json};
 pub use restore::{RestoreMetadata, RestorePlan};
 pub use rollback::{InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan, RollbackRequest};

@@ -60,7 +60,7 @@ pub(super) fn pin(
     let until = window.end.as_deref().map_or(Until::Now, Until::Completed);
     let mut snapshot = Snapshot::pin(storage, config, &timeline, until)?;
     if operation::matters(config, request) {
-        operation::show(&table.storage, config, &mut snapshot)?;
+        operation::show(&table.storage, config, &timeline, &mut snapshot)?;
     }
     let mut touched = Touched::default();
     for instant in timeline.commits().filter(|instant| window.holds(instant)) {

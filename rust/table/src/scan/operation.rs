@@ -13,7 +13,7 @@ use crate::base_file;
 use crate::config::TableConfig;
 use crate::log_file::{Choice, LogFile, Part, Visitor};
 use crate::storage::{Storage, file_names};
-use crate::timeline::{self, Snapshot};
+use crate::timeline::{self, Snapshot, Timeline};
 use crate::{ErrorKind, Result};
 
 /// Whether a read has to know if there is such a column: its values are asked for, or deletes may be told by them.
@@ -28,14 +28,30 @@ pub(super) fn matters(config: &TableConfig, request: &ScanRequest) -> bool {
 ///
 /// No commit and no property tells. For Apache Hudi it is there if it is in a file of the newest commit that brought rows,
 /// and in no other case, whatever older files have.
-pub(crate) fn is_there(storage: &Arc<dyn Storage>, config: &TableConfig, snapshot: &Snapshot) -> Result<bool> {
-    Ok(!config.has_virtual_keys() && is_written(storage, &snapshot.newest_files)?)
+pub(crate) fn is_there(
+    storage: &Arc<dyn Storage>,
+    config: &TableConfig,
+    timeline: &Timeline,
+    snapshot: &Snapshot,
+) -> Result<bool> {
+    let Some(newest) = snapshot.newest_files.as_ref().filter(|_| !config.has_virtual_keys()) else { return Ok(false) };
+    let mut folders = Folders::default();
+    let told = match folders.has_column(storage, newest.first())? {
+        None => folders.has_column(storage, &newest.others(storage.as_ref(), timeline)?)?,
+        told => told,
+    };
+    Ok(told.unwrap_or(false))
 }
 
 /// Gives the snapshot's schema the column, in front, if rows have it.
-pub(super) fn show(storage: &Arc<dyn Storage>, config: &TableConfig, snapshot: &mut Snapshot) -> Result<()> {
+pub(super) fn show(
+    storage: &Arc<dyn Storage>,
+    config: &TableConfig,
+    timeline: &Timeline,
+    snapshot: &mut Snapshot,
+) -> Result<()> {
     let Some(text) = &snapshot.schema else { return Ok(()) };
-    if !is_there(storage, config, snapshot)? {
+    if !is_there(storage, config, timeline, snapshot)? {
         return Ok(());
     }
     let stated = timeline::arrow_schema(text)?;
@@ -46,27 +62,32 @@ pub(super) fn show(storage: &Arc<dyn Storage>, config: &TableConfig, snapshot: &
     Ok(())
 }
 
-/// Asks one file after the other, until one says it. Where one says nothing, a clean may have taken it, and others of its
-/// folder too: which of those are left is looked up once.
-fn is_written(storage: &Arc<dyn Storage>, files: &[String]) -> Result<bool> {
-    let mut left: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for path in files {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        if left.get(folder).is_some_and(|names| !names.contains(name)) {
-            continue;
+/// Files that are left of folders in which one was not there to be asked.
+#[derive(Debug, Default)]
+struct Folders(BTreeMap<String, BTreeSet<String>>);
+
+impl Folders {
+    /// Asks one file after the other, until one says it; `None` if none does. Where one says nothing, a clean may have taken it,
+    /// and others of its folder too: which of those are left is looked up once.
+    fn has_column(&mut self, storage: &Arc<dyn Storage>, files: &[String]) -> Result<Option<bool>> {
+        for path in files {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            if self.0.get(folder).is_some_and(|names| !names.contains(name)) {
+                continue;
+            }
+            match has_column(storage, path) {
+                Ok(None) => {}
+                Ok(told) => return Ok(told),
+                // Who reads the file will say what is wrong with it.
+                Err(e) if e.kind() != ErrorKind::StorageFailure || storage.head(path)?.is_none() => {}
+                Err(e) => return Err(e),
+            }
+            if !self.0.contains_key(folder) {
+                self.0.insert(folder.to_owned(), file_names(storage.as_ref(), folder)?);
+            }
         }
-        match has_column(storage, path) {
-            Ok(Some(has)) => return Ok(has),
-            Ok(None) => {}
-            // Who reads the file will say what is wrong with it.
-            Err(e) if e.kind() != ErrorKind::StorageFailure || storage.head(path)?.is_none() => {}
-            Err(e) => return Err(e),
-        }
-        if !left.contains_key(folder) {
-            left.insert(folder, file_names(storage.as_ref(), folder)?);
-        }
+        Ok(None)
     }
-    Ok(false)
 }
 
 /// `None` where nothing tells the columns.
@@ -102,10 +123,15 @@ impl Visitor for NewestSchema {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::{RecordBatch, StringArray};
+    use hudini_format::action::{CommitMetadata, WriteStat};
+    use parquet::arrow::ArrowWriter;
+
     use super::*;
     use crate::context::ManualClock;
     use crate::storage::faulty::{FaultPlan, Faulty};
     use crate::storage::memory::Memory;
+    use crate::timeline::Until;
 
     #[test]
     fn files_that_were_cleaned_away_are_looked_up_by_the_folder() {
@@ -116,9 +142,34 @@ mod tests {
         memory.replace(&left, junk).unwrap();
         let counted = Arc::new(Faulty::new(Arc::new(memory), FaultPlan::none()));
         let storage: Arc<dyn Storage> = counted.clone();
-        assert!(!is_written(&storage, &files).unwrap());
+        assert_eq!(Folders::default().has_column(&storage, &files).unwrap(), None);
         let log = counted.log();
         assert!(log.iter().any(|call| call.path == left), "what is left is asked");
         assert!(log.len() < 20, "{} calls for two folders", log.len());
+    }
+
+    #[test]
+    fn the_last_of_many_files_is_asked_where_no_other_is_left() {
+        let memory = Memory::new("t", Arc::new(ManualClock::new(0)));
+        memory.replace(".hoodie/hoodie.properties", b"hoodie.table.name=t\nhoodie.table.version=9\n").unwrap();
+        let path = |number: u32| format!("f-{number}_0-1-2_20261121090000000.parquet");
+        let stat = |number| WriteStat { path: Some(path(number)), num_inserts: Some(1), ..WriteStat::zeroed() };
+        let stats = BTreeMap::from([(String::new(), (0..2_000).map(stat).collect())]);
+        let commit = CommitMetadata { partition_to_write_stats: Some(stats), ..CommitMetadata::default() };
+        let told = ".hoodie/timeline/20261121090000000_20261121090001000.commit";
+        memory.replace(told, &commit.encode().unwrap()).unwrap();
+        let column: StringArray = [Some("I")].into_iter().collect();
+        let batch = RecordBatch::try_from_iter([(meta::OPERATION, Arc::new(column) as _)]).unwrap();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        memory.replace(&path(1_999), &writer.into_inner().unwrap()).unwrap();
+
+        let config = TableConfig::load(&memory).unwrap();
+        let timeline = Timeline::load(&memory, &config).unwrap();
+        let snapshot = Snapshot::pin(&memory, &config, &timeline, Until::Now).unwrap();
+        let storage: Arc<dyn Storage> = Arc::new(memory);
+        assert!(is_there(&storage, &config, &timeline, &snapshot).unwrap());
+        storage.delete(&path(1_999)).unwrap();
+        assert!(!is_there(&storage, &config, &timeline, &snapshot).unwrap());
     }
 }

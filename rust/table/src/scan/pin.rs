@@ -140,7 +140,7 @@ pub(super) fn pin(
     let until = as_of.as_deref().map_or(Until::Now, Until::Requested);
     let mut snapshot = Snapshot::pin(storage, config, &timeline, until)?;
     if operation::matters(config, request) {
-        operation::show(&table.storage, config, &mut snapshot)?;
+        operation::show(&table.storage, config, &timeline, &mut snapshot)?;
     }
     laps.done("timeline");
     // Asked anew, and only where something is gone: the other one counts what it leaves out.

@@ -6,6 +6,7 @@
 mod evolution;
 mod history;
 mod load;
+mod newest;
 mod order;
 mod snapshot;
 mod times;
@@ -28,6 +29,7 @@ use crate::{Error, ErrorKind, Result};
 pub use evolution::Evolution;
 pub(crate) use history::{CompletionTimes, archived, history_dir};
 pub(crate) use load::{again_if_gone, instants_in};
+pub(crate) use newest::NewestFiles;
 pub(crate) use order::Order;
 #[cfg(test)]
 pub(crate) use snapshot::Cut;

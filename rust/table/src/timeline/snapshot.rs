@@ -1,7 +1,6 @@
 //! What a reader sees: which actions had completed when it looked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
@@ -11,7 +10,7 @@ use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::{avro_text, meta};
 use serde::{Deserialize, Serialize};
 
-use super::{Evolution, Instant, Timeline};
+use super::{Evolution, Instant, NewestFiles, Timeline};
 use crate::config::{TableConfig, keys};
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Result};
@@ -63,7 +62,7 @@ pub struct Snapshot {
     pub logs_named_by_slice: bool,
     /// Where the newest commit that brought rows wrote them. Only planning asks for it, so it does not travel.
     #[serde(skip)]
-    pub(crate) newest_files: Vec<String>,
+    pub(crate) newest_files: Option<NewestFiles>,
     /// Files are put into slices before it travels.
     #[serde(skip)]
     pub(crate) cut: Option<Cut>,
@@ -119,7 +118,7 @@ impl Snapshot {
             schema: None,
             evolution: None,
             logs_named_by_slice: timeline.layout == Layout::One,
-            newest_files: Vec::new(),
+            newest_files: None,
             cut: until.cut(timeline),
         };
         for instant in commits.iter().filter(|i| i.action == Action::ReplaceCommit) {
@@ -153,8 +152,8 @@ impl Snapshot {
             (snapshot.schema, snapshot.evolution) = (newest.schema, newest.evolution);
             snapshot.newest_files = newest.newest_files;
         }
-        if matches!(until, Until::Requested(_)) || snapshot.newest_files.is_empty() {
-            snapshot.newest_files = newest_files(storage, timeline)?;
+        if matches!(until, Until::Requested(_)) || snapshot.newest_files.is_none() {
+            snapshot.newest_files = NewestFiles::of(storage, timeline)?;
         }
         Ok(snapshot)
     }
@@ -174,8 +173,8 @@ impl Snapshot {
         let mut rewriting = Vec::new();
         for instant in commits.iter().rev() {
             let mut metadata = timeline.commit_outline(storage, instant)?;
-            if self.newest_files.is_empty() {
-                self.newest_files = mem::take(&mut metadata.files_with_rows);
+            if self.newest_files.is_none() {
+                self.newest_files = NewestFiles::in_commit(instant, &mut metadata);
             }
             if until == Until::Now && rewrites(&metadata) {
                 rewriting.push((*instant, metadata));
@@ -246,7 +245,7 @@ impl Snapshot {
 
     /// The same without what only planning asks for.
     pub(crate) fn travelling(self) -> Self {
-        Self { newest_files: Vec::new(), cut: None, ..self }
+        Self { newest_files: None, cut: None, ..self }
     }
 
     /// Whether files of this instant count: it completed, or it is older than the active timeline.
@@ -272,17 +271,6 @@ impl Snapshot {
     pub fn newest(&self) -> Option<&str> {
         self.completed.keys().next_back().map(String::as_str)
     }
-}
-
-/// Those of the newest commit that has such files; whatever state is read, it is the timeline's.
-fn newest_files(storage: &dyn Storage, timeline: &Timeline) -> Result<Vec<String>> {
-    for instant in timeline.commits().rev() {
-        let files = timeline.commit_outline(storage, instant)?.files_with_rows;
-        if !files.is_empty() {
-            return Ok(files);
-        }
-    }
-    Ok(Vec::new())
 }
 
 /// Whether the commit's operation is one that brings no rows of its own.

@@ -3,6 +3,7 @@
 //! ```text
 //! state       what was looked at: timeline, listing from storage, what commits say of their files; files that cleans took
 //! files       files against the timeline: missing, of another size, of no commit
+//! archived    deep: missing files of archived commits
 //! listing     the metadata table's list of files against the listing
 //! base_files  footers: rows, schema, key range, bloom filter; deep: pages, and whether these are true of the keys
 //! logs        blocks: damage, instants; deep: their records
@@ -13,6 +14,7 @@
 //! Nothing is changed. One thing that is wrong does not end the look at others: it becomes a finding. What cannot be
 //! checked, because hudini does not know it, is a note; only a storage that fails ends the whole.
 
+mod archived;
 mod base_files;
 mod column_stats;
 mod files;
@@ -85,6 +87,7 @@ fn look(table: &Table, deep: bool, watch: &Watch) -> Result<Found> {
     base_files::check(&state, deep, &mut found)?;
     logs::check(&state, deep, &mut found)?;
     if deep {
+        archived::check(&state, &mut found)?;
         let keys = rows::check(&state, &mut found)?;
         indexes::check(&state, keys.as_ref(), &mut found)?;
     }

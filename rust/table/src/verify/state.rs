@@ -57,6 +57,14 @@ impl Kind {
         log.or_else(|| BaseFileName::parse(name).map(Self::Base))
     }
 
+    /// Its file group.
+    pub(super) fn file_id(&self) -> &str {
+        match self {
+            Self::Base(name) => &name.file_id,
+            Self::Log(name) => &name.file_id,
+        }
+    }
+
     /// The write that made it; of a log of version 6, its slice.
     pub(super) fn instant(&self) -> &str {
         match self {

@@ -217,7 +217,7 @@ mod tests {
             schema: None,
             evolution: None,
             logs_named_by_slice: false,
-            newest_files: Vec::new(),
+            newest_files: None,
             cut: None,
         }
     }

@@ -18,7 +18,7 @@ use crate::merge;
 use crate::options::{self, Operation, Opt, Options};
 use crate::scan;
 use crate::storage::Storage;
-use crate::timeline::{Snapshot, arrow_schema};
+use crate::timeline::{Snapshot, Timeline, arrow_schema};
 use crate::{Error, Result};
 
 pub(super) fn kind_of(operation: Operation, config: &TableConfig) -> Action {
@@ -127,8 +127,13 @@ pub(crate) fn refuse_columns(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// What became of rows before is for readers to know; rows that do not say it would make them overlook that.
-pub(crate) fn refuse_operations(storage: &Arc<dyn Storage>, config: &TableConfig, snapshot: &Snapshot) -> Result<()> {
-    if scan::tells_operations(storage, config, snapshot)? {
+pub(crate) fn refuse_operations(
+    storage: &Arc<dyn Storage>,
+    config: &TableConfig,
+    timeline: &Timeline,
+    snapshot: &Snapshot,
+) -> Result<()> {
+    if scan::tells_operations(storage, config, timeline, snapshot)? {
         let message = format!("writing to a table whose rows have the column {}", meta::OPERATION);
         return Err(Error::unsupported(message).with_hint("Flink writes such tables, for one; they are read only"));
     }

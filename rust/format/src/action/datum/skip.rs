@@ -3,6 +3,7 @@
 use super::de::{Datum, Decoder, branch};
 use crate::Result;
 use crate::schema::Node;
+use crate::wire::Reader;
 
 /// What an item that is passed over takes from the budget: nothing is kept, but items of no bytes must come to an end.
 const PASSED: usize = 1;
@@ -32,12 +33,47 @@ fn skip(decoder: &mut Decoder<'_>, name: &str, node: &Node) -> Result<()> {
             decoder.reader.avro_bytes(name)?;
             skip(decoder, name, value)
         }),
-        Node::Record(record) => record.fields.iter().try_for_each(|field| skip(decoder, &field.name, &field.node)),
+        Node::Record(record) => {
+            record.fields.iter().try_for_each(|field| match skip_usual(&mut decoder.reader, &field.node) {
+                true => Ok(()),
+                false => skip(decoder, &field.name, &field.node),
+            })
+        }
         Node::Union(branches) => {
             let (_, branch) = branch(reader, name, branches)?;
             skip(decoder, name, branch)
         }
     }
+}
+
+/// Passes over what most values are, a number or a text or nothing in its place, in one step. `false` if it is something else,
+/// or broken.
+#[inline]
+fn skip_usual(reader: &mut Reader<'_>, node: &Node) -> bool {
+    let Node::Union(branches) = node else { return false };
+    let length = match (branches.as_slice(), reader.rest()) {
+        ([Node::Null, ..], [0, ..]) => Some(1),
+        ([_, Node::Int | Node::Long, ..], [2, number @ ..]) => {
+            number.iter().take(9).position(|b| *b < 0x80).map(|n| n + 2)
+        }
+        ([_, Node::String, ..], [2, text @ ..]) => length_of_short(text).map(|length| 1 + length),
+        _ => None,
+    };
+    reader.advance(length.unwrap_or(0));
+    length.is_some()
+}
+
+/// What a text takes that says its length in one or two bytes.
+#[inline]
+fn length_of_short(text: &[u8]) -> Option<usize> {
+    let (zigzag, width) = match *text {
+        [low, ..] if low < 0x80 => (usize::from(low), 1),
+        [low, high, ..] if high < 0x80 => (usize::from(low & 0x7f) | usize::from(high) << 7, 2),
+        _ => return None,
+    };
+    let length = width + zigzag / 2;
+    let is_negative = zigzag % 2 == 1;
+    (!is_negative && length <= text.len()).then_some(length)
 }
 
 /// The items of all blocks; some say their length in bytes too.

@@ -191,6 +191,41 @@ fn an_outline_passes_over_what_it_does_not_know() {
 }
 
 #[test]
+fn an_outline_has_the_first_files_with_rows() {
+    let stat = |number: i64| WriteStat {
+        path: Some(format!("f{number:04}")),
+        num_inserts: Some(number % 2),
+        num_update_writes: Some(if number == 2 { 300 } else { 0 }),
+        // Texts whose lengths take one byte, two and three.
+        base_file: Some("x".repeat([3, 63, 64, 8191, 8192][number as usize % 5])),
+        ..WriteStat::zeroed()
+    };
+    for (files, last, are_all) in
+        [(20, "f0019", true), (510, "f0509", true), (511, "f0509", false), (2000, "f0509", false)]
+    {
+        let stats = (0..files).map(|number| (format!("p{}", number / 7), stat(number)));
+        let mut by_partition: BTreeMap<String, Vec<WriteStat>> = BTreeMap::new();
+        stats.for_each(|(partition, stat)| by_partition.entry(format!("{partition:0>5}")).or_default().push(stat));
+        let commit = CommitMetadata {
+            partition_to_write_stats: Some(by_partition),
+            operation_type: Some("UPSERT".to_owned()),
+            ..CommitMetadata::default()
+        };
+        for bytes in [commit.encode().unwrap(), serde_json::to_vec(&commit).unwrap()] {
+            let outline = CommitOutline::decode(&bytes).unwrap();
+            assert_eq!(outline.operation_type.as_deref(), Some("UPSERT"));
+            let found = outline.files_with_rows;
+            assert_eq!(found.first.last().map(String::as_str), Some(last), "{files} files");
+            assert_eq!(
+                (found.first.iter().any(|path| path == "f0002"), found.are_all),
+                (true, are_all),
+                "{files} files"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_value_that_the_writers_schema_has_no_place_for_is_refused() {
     let mut clean = CleanMetadata::decode(&later(b"\x00")).unwrap();
     clean.extra_metadata = Some(BTreeMap::new());

@@ -338,8 +338,8 @@ proptest! {
         let outline = CommitOutline::decode(&bytes).unwrap();
         prop_assert_eq!(outline.schema(), commit.schema());
         let has_rows = |stat: &&WriteStat| stat.num_inserts > Some(0) || stat.num_update_writes > Some(0);
-        let files: Vec<_> = commit.write_stats().filter(has_rows).filter_map(|stat| stat.path.clone()).collect();
-        prop_assert_eq!(outline.files_with_rows, files);
+        let files = commit.write_stats().filter(has_rows).filter_map(|stat| stat.path.clone()).collect();
+        prop_assert_eq!(outline.files_with_rows, FilesWithRows { first: files, are_all: true });
         prop_assert_eq!(outline.extra_metadata, commit.extra_metadata);
         prop_assert_eq!(outline.operation_type, commit.operation_type);
         prop_assert_eq!(outline.partition_to_replace_file_ids, commit.partition_to_replace_file_ids);

@@ -112,10 +112,8 @@ impl Question<'_> {
             return Ok(None);
         }
         // One that a write brought behind a later one that took it away is there, and the index does not have it.
-        if found.len() < keys.len() && !self.is_in_order()? {
-            return Ok(None);
-        }
-        if self.was_restored()? {
+        let is_told = if found.len() < keys.len() { self.is_in_order()? } else { !self.was_restored()? };
+        if !is_told {
             return Ok(None);
         }
         let groups: BTreeSet<InPartition> = found

@@ -71,7 +71,7 @@ pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<
     }
     let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
     write::refuse_columns(&snapshot)?;
-    write::refuse_operations(&table.storage, &config, &snapshot)?;
+    write::refuse_operations(&table.storage, &config, &found, &snapshot)?;
     let filter = match when {
         When::Now(Some(filter)) => Some(PartitionFilter::new(&config, &snapshot, filter)?),
         _ => None,
@@ -119,7 +119,7 @@ impl Compaction {
         let plan = plan::read(storage, &found, pending)?;
         let snapshot = Snapshot::pin(storage, &config, &found, Until::Now)?;
         write::refuse_columns(&snapshot)?;
-        write::refuse_operations(&table.storage, &config, &snapshot)?;
+        write::refuse_operations(&table.storage, &config, &found, &snapshot)?;
         let slices = plan::slices(storage, &config, &plan, &snapshot, &time).map_err(|e| e.at_instant(&time))?;
         let schema = write::schema_text(&config, &snapshot)?;
         let work = Work { table, config: &config, options, snapshot: &snapshot, time: &time, schema: &schema };

@@ -58,7 +58,7 @@ impl Ground {
         keep::refuse_left_behind(site, config, &found)?;
         let snapshot = Snapshot::pin(storage, config, &found, Until::Now)?;
         begin::refuse_columns(&snapshot)?;
-        begin::refuse_operations(site.storage, config, &snapshot)?;
+        begin::refuse_operations(site.storage, config, &found, &snapshot)?;
         let stated = begin::write_schema(&snapshot)?;
         let evolves = request.schema_mode == SchemaMode::Evolve && request.operation.brings_rows();
         let widened = if evolves { rows::widened(input, &stated)? } else { None };
