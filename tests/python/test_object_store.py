@@ -19,6 +19,7 @@ import pytest
 
 import hudini
 from tests.support.compare import difference
+from tests.support.flaky import FAULTS, flaky
 from tests.support.s3 import served
 
 SECRETS = {"aws_access_key_id": "who", "aws_secret_access_key": "what", "aws_region": "us-east-1"}
@@ -167,6 +168,34 @@ def test_a_lost_file_is_an_error(bucket: Any, options: dict[str, str], local: hu
         item.delete()
     with pytest.raises(hudini.StorageFailure):
         scan.to_arrow()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_store_that_fails_once_is_asked_again(
+    bucket: Any, options: dict[str, str], local: hudini.Table, fault: str
+) -> None:
+    url = upload(bucket, local, f"once/{FAULTS.index(fault)}")
+    with flaky(options["endpoint_url"], fault) as (endpoint, failed):
+        remote = hudini.open(url, storage_options=options | {"endpoint_url": endpoint, "timeout": "300ms"})
+        assert difference(remote.read().to_arrow(), local.read().to_arrow()) is None
+    assert any(".parquet" in path for path in failed) and any(".log." in path for path in failed)
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.endswith("half way")])
+def test_a_list_that_fails_is_an_error(bucket: Any, options: dict[str, str], local: hudini.Table, fault: str) -> None:
+    url = upload(bucket, local, f"lists/{FAULTS.index(fault)}")
+    with flaky(options["endpoint_url"], fault, lists_too=True) as (endpoint, _):
+        remote = hudini.open(url, storage_options=options | {"endpoint_url": endpoint, "timeout": "300ms"})
+        with pytest.raises(hudini.StorageFailure) as raised:
+            remote.read()
+        assert raised.value.path == ".hoodie/timeline"
+        while True:
+            try:
+                found = remote.read().to_arrow()
+            except hudini.StorageFailure:
+                continue
+            break
+        assert difference(found, local.read().to_arrow()) is None
 
 
 def test_nothing_is_written(bucket: Any, options: dict[str, str], local: hudini.Table) -> None:
