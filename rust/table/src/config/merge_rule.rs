@@ -334,4 +334,16 @@ mod tests {
         assert_ne!(keys(8), keys(9));
         assert_eq!(keys(8), keys(6));
     }
+
+    #[test]
+    fn tables_that_may_spell_keys_in_two_ways_are_not_written_to() {
+        let complex = [("hoodie.table.keygenerator.type", "COMPLEX"), ("hoodie.table.partition.fields", "p,q")];
+        let fields = |began| [complex[0], complex[1], began];
+        let began = |version| ("hoodie.table.initial.version", version);
+        for (began, is_written) in [(began("9"), true), (began("8"), false), (("x", "9"), false)] {
+            let written = config(9, &fields(began)).check_writable();
+            let refused = |error: Error| error.message().contains("COMPLEX and one key field");
+            assert_eq!(written.map_err(refused), if is_written { Ok(()) } else { Err(true) }, "{began:?}");
+        }
+    }
 }

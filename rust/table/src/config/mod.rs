@@ -244,14 +244,21 @@ impl TableConfig {
             return Err(Error::unsupported("writing to a table that keeps no partition columns in its files"));
         }
         let keys = self.key_config()?;
-        if self.version < FIRST_WITHOUT_PAYLOADS && keys.generator == Generator::Complex && keys.key_fields.len() == 1 {
-            // Release 1.0 leaves the field's name out of the key, later ones ask an option of the job.
-            return Err(Error::unsupported(format!(
-                "writing to a table of version {} with the key generator COMPLEX and one key field",
-                self.version
-            )));
+        if keys.generator == Generator::Complex && keys.key_fields.len() == 1 && !self.began_with_version_9() {
+            // Release 1.0 leaves the field's name out of the key, later ones ask an option of the job; and an upgrade leaves
+            // keys as they are, so that Apache Hudi writes them once more by their other name.
+            return Err(Error::unsupported(
+                "writing to a table that began before version 9 with the key generator COMPLEX and one key field",
+            )
+            .with_hint("releases spell its keys in two ways, and one of them would be written beside the other"));
         }
         merge_rule::check_writable(self)
+    }
+
+    /// Whether it never was of an older version; a table that does not tell may have been.
+    fn began_with_version_9(&self) -> bool {
+        let began = self.get(keys::INITIAL_VERSION).and_then(|text| text.trim().parse::<u32>().ok());
+        self.version >= FIRST_WITHOUT_PAYLOADS && began.is_some_and(|began| began >= FIRST_WITHOUT_PAYLOADS)
     }
 
     /// The properties as a map, as users see them.

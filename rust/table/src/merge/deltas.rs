@@ -152,6 +152,7 @@ impl Deltas {
                 keys.push(key);
             }
         }
+        let keys = keys.iter().map(|key| self.rule.spelled(key));
         let column = self.index.add_keys(StringArray::from_iter_values(keys));
         for (row, ordering) in orderings.into_iter().enumerate() {
             let ordering = ordering.filter(|_| self.orders_deletes());

@@ -1,5 +1,7 @@
 //! How two versions of a row are merged.
 
+use std::borrow::Cow;
+
 use arrow_array::{RecordBatch, StringArray};
 use arrow_schema::Schema;
 use hudini_format::key::outermost;
@@ -124,6 +126,11 @@ impl MergeRule {
             Some(keys) => keys.make(rows),
             None => record_keys(rows).cloned(),
         }
+    }
+
+    /// A record key that a log tells, as those of rows are spelled.
+    pub(crate) fn spelled<'k>(&self, key: &'k str) -> Cow<'k, str> {
+        self.virtual_keys.as_ref().map_or(Cow::Borrowed(key), |keys| keys.spelled(key))
     }
 
     /// The rows with their record keys.

@@ -231,7 +231,8 @@ impl Log {
                 bytes += rows.get_array_memory_size();
                 feed.check_memory(bytes)?;
                 let changes = texts(&rows, cdc::KEY)?.iter().flatten().zip(operations(&rows)?.iter().flatten());
-                log.operations.extend(changes.map(|(key, operation)| (Box::from(key), Box::from(operation))));
+                let spelled = |key| feed.split.reading.rule.spelled(key).into_owned().into_boxed_str();
+                log.operations.extend(changes.map(|(key, operation)| (spelled(key), Box::from(operation))));
                 if keep_rows {
                     log.batches.push(rows);
                 }
@@ -311,7 +312,8 @@ fn with_rows_after(
             .iter()
             .zip(operations)
             .map(|(key, operation)| {
-                let number = *numbers.get(key?).filter(|_| operation != Some(cdc::DELETE))?;
+                let key = feed.split.reading.rule.spelled(key?);
+                let number = *numbers.get(&*key).filter(|_| operation != Some(cdc::DELETE))?;
                 picked.push(number);
                 Some(picked.len() as u64 - 1)
             })
