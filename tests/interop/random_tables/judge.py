@@ -92,13 +92,13 @@ def _compares_texts_of_other_rows(plan: Plan) -> bool:
 
 
 def _loses_deletes(plan: Plan) -> bool:
-    """Without meta columns 1.1 and later spell the one key of the complex generator otherwise in deletes than in rows."""
+    """Without meta columns 1.1 and later spell the one key of the complex generator in two ways."""
     is_complex = len(plan.key) == 1 and len(plan.partition) > 1
     return plan.table_type == "mor" and plan.has(VIRTUAL) and is_complex and bool(plan.writers & {"1.1.1", "1.2.0"})
 
 
 def _orders_ranges_by_chance(plan: Plan) -> bool:
-    """docs/differences.md, "Ranges with partial updates", and deletes that 1.1.1 wrote with a date among other orderings."""
+    """docs/differences.md, "Ranges with partial updates": those, and deletes with a date that 1.1 wrote."""
     has_parts = any(step.verb == "merge_into" for step in plan.steps)
     has_dates = "1.1.1" in plan.writers and "date" in plan.ordering and len(plan.ordering) > 1
     by_event_time = plan.merge_mode == "EVENT_TIME_ORDERING" and bool(plan.ordering)
