@@ -94,7 +94,9 @@ def _compares_texts_of_other_rows(plan: Plan) -> bool:
 def _loses_deletes(plan: Plan) -> bool:
     """Without meta columns 1.1 and later spell the one key of the complex generator in two ways."""
     is_complex = len(plan.key) == 1 and len(plan.partition) > 1
-    return plan.table_type == "mor" and plan.has(VIRTUAL) and is_complex and bool(plan.writers & {"1.1.1", "1.2.0"})
+    deletes = any("delete" in step.verb or "delete" in step.words for step in plan.steps)
+    is_of_newer = bool(plan.writers & {"1.1.1", "1.2.0"})
+    return plan.table_type == "mor" and plan.has(VIRTUAL) and is_complex and deletes and is_of_newer
 
 
 def _orders_ranges_by_chance(plan: Plan) -> bool:
