@@ -93,9 +93,7 @@ def _drawn(seed: int, widely: bool) -> Plan:
     found: list[Plan] = []
 
     @seeded(seed)
-    @settings(
-        max_examples=2, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
-    )
+    @ONE_BY_CHANCE
     @given(plans(widely))
     def draw(plan: Plan) -> None:
         found.append(plan)
