@@ -24,7 +24,7 @@ def local(path: Path, options: dict[str, str], threads: int, batch_rows: int) ->
     return played(path, write, moves=options["hoodie.index.type"] == "RECORD_INDEX")
 
 
-@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE", "RECORD_INDEX"])
+@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE", "BLOOM", "RECORD_INDEX"])
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_threads_and_batches_change_nothing(table_type: str, index: str, tmp_path: Path) -> None:
     options = options_for(table_type, index)

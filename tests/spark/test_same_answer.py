@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 Prepare = Callable[["DataFrame"], "DataFrame"]
 # Table type and index; by the record index rows move between partitions.
 Kind = tuple[str, str]
-KINDS = [("cow", "BUCKET"), ("mor", "BUCKET"), ("cow", "RECORD_INDEX"), ("mor", "RECORD_INDEX")]
+KINDS = [
+    *(("cow", "BUCKET"), ("mor", "BUCKET")),
+    *(("cow", "RECORD_INDEX"), ("mor", "RECORD_INDEX")),
+    *(("cow", "SIMPLE"), ("mor", "BLOOM")),
+]
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS, ids="-".join)
-EVERY_INDEX = pytest.mark.parametrize("kind", [KINDS[0], KINDS[1], KINDS[3]], ids="-".join)
+EVERY_INDEX = pytest.mark.parametrize("kind", [*KINDS[:2], *KINDS[3:]], ids="-".join)
 
 
 @pytest.fixture(scope="module")
