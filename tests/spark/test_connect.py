@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tests.spark.conftest import CHECKOUT
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def test_connect(java: None, tmp_path: Path) -> None:
@@ -68,6 +68,7 @@ def story(path: str) -> None:
         write = hs.stream_upsert(without_buckets, query_id="q")
         assert write(rows, 0).instant == write(rows, 0).instant
     frames_keep_to_their_state(spark, path + "-pinned")
+    the_other_helpers(spark, path + "-others")
     spark.stop()
     print("done")
 
@@ -106,6 +107,30 @@ def frames_keep_to_their_state(spark: SparkSession, path: str) -> None:
     for read in (hs.read, hs.incremental, hs.changes):
         with pytest.raises(hudini.TableNotFound):
             read(spark, path + "-nothing")
+
+
+def the_other_helpers(spark: SparkSession, path: str) -> None:
+    import hudini
+    import hudini.spark as hs
+
+    def rows(first: int, last: int, note: str) -> DataFrame:
+        columns = ["concat('k', id) as id", "1L as ts", "if(id % 2 = 0, 'a', 'b') as city", f"'{note}' as note"]
+        return spark.range(first, last).selectExpr(*columns)
+
+    schema = {"id": "string", "ts": "long", "city": "string", "note": "string"}
+    table = hudini.create(path, schema, "id", "city", "ts", table_type="mor")
+    assert hs.insert(rows(0, 20, "first"), path).inserted == 20
+    assert hs.upsert(rows(0, 4, "newer"), path).updated == 4
+    replaced = hs.insert_overwrite(rows(0, 20, "over").where("city = 'a'"), path)
+    assert replaced.operation == "insert_overwrite"
+    assert hs.upsert(rows(0, 20, "last"), path).updated == 20
+    assert hs.compact(spark, path) is not None
+    assert hs.clean(spark, path, retain=1) is not None
+    assert {row["note"] for row in hs.read(spark, path).collect()} == {"last"}
+    assert table.read().count() == 20
+    assert table.verify(deep=True).ok
+    hs.register(spark, "tables")
+    assert spark.read.format("tables").load(path).count() == 20
 
 
 if __name__ == "__main__":
