@@ -388,7 +388,7 @@ class Table:
         a `StorageFailure`.
 
         Args:
-            start: exclusive, as in `incremental`.
+            start: exclusive, as in `incremental`: when a write completed, not the `ts_ms` of its changes.
             end: inclusive; None is now.
             images: `"struct"` gives rows as structs of the table's columns; `"json"` as JSON text, as Apache Hudi does.
 

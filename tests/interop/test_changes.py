@@ -105,6 +105,20 @@ def test_the_same_changes(oracle: Oracle, tmp_path: Path, table_type: str, mode:
         assert problem is None, f"{start} to {end}: {problem}"
 
 
+def test_ranges_go_by_completion_times(oracle: Oracle, tmp_path: Path) -> None:
+    """docs/differences.md: Apache Hudi takes changes by requested times, and rows by completion times."""
+    written(oracle, tmp_path / "table", "COPY_ON_WRITE", "data_before", WRITES[:2])
+    first, second = (row for row in hudini.open(tmp_path / "table").inspect.timeline() if row["completed"])
+    table = hudini.open(tmp_path / "table")
+    assert first["completed"] < second["requested"] < second["completed"]
+    assert set(table.changes(first["completed"]).to_arrow()["ts_ms"].to_pylist()) == {second["requested"]}
+    assert theirs(oracle, tmp_path / "table", first["completed"], None).num_rows == 3
+    assert table.changes(second["requested"]).count() == table.incremental(second["requested"]).count() == 3
+    assert theirs(oracle, tmp_path / "table", second["requested"], None).num_rows == 0
+    rows = oracle.read(tmp_path / "table", query_options("incremental", start=second["requested"]))
+    assert rows.num_rows == 3
+
+
 def test_what_a_snapshot_does_not_show_did_not_happen(oracle: Oracle, tmp_path: Path) -> None:
     """docs/differences.md: Apache Hudi does not ask what a log record does to the state of the file group."""
     ends = written(oracle, tmp_path / "table", "MERGE_ON_READ", "op_key_only", LATE)
