@@ -182,7 +182,7 @@ class Player:
         """Does what Apache Hudi does to a copy of the table, or leaves it to Apache Hudi."""
         operation = step.words[0]
         kept, rows = self.path, data.rows(self.plan, step, self.columns)
-        copy = self.path.parent / f"copy-{step.seed}"
+        copy = self.path.parent / f"copy-{self.number}"
         shutil.copytree(kept, copy)
         try:
             self.path = copy
