@@ -101,7 +101,8 @@ OVER_HUDI_RS = {
 
 
 def gates() -> Iterator[Gate]:
-    for job, plain in (load(COW), PLAIN), (load(MOR), PLAIN), (load(COW_GZIP), PLAIN_GZIP):
+    # Those without buckets have the index of the peer's load.
+    for job, plain in *((load(kind), PLAIN) for kind in (COW, MOR, COW_FREE, MOR_FREE)), (load(COW_GZIP), PLAIN_GZIP):
         for writer, says in (PYARROW, "pyarrow's Parquet"), (OURS, "Parquet by the same crate"):
             # Plain files are written by one thread, and two that share a core take longer for the same work.
             for engine in ALONE, OURS:
