@@ -118,12 +118,13 @@ def the_other_helpers(spark: SparkSession, path: str) -> None:
         return spark.range(first, last).selectExpr(*columns)
 
     schema = {"id": "string", "ts": "long", "city": "string", "note": "string"}
-    table = hudini.create(path, schema, "id", "city", "ts", table_type="mor")
+    table = hudini.create(path, schema, "id", "ts", ["city"], table_type="mor")
     assert hs.insert(rows(0, 20, "first"), path).inserted == 20
     assert hs.upsert(rows(0, 4, "newer"), path).updated == 4
-    replaced = hs.insert_overwrite(rows(0, 20, "over").where("city = 'a'"), path)
-    assert replaced.operation == "insert_overwrite"
-    assert hs.upsert(rows(0, 20, "last"), path).updated == 20
+    replaced = hs.insert_overwrite(rows(0, 6, "over").where("city = 'a'"), path)
+    assert (replaced.operation, table.read().count()) == ("insert_overwrite", 13)
+    last = hs.upsert(rows(0, 20, "last"), path)
+    assert last.inserted + last.updated == 20
     assert hs.compact(spark, path) is not None
     assert hs.clean(spark, path, retain=1) is not None
     assert {row["note"] for row in hs.read(spark, path).collect()} == {"last"}
