@@ -41,6 +41,7 @@ from writing_jobs import (
     JOBS,
     MOR,
     OURS,
+    OVER_PLAIN,
     PYARROW,
     SPARK,
     Job,
@@ -140,7 +141,7 @@ def chosen_engines(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[s
     reader = [*in_python, "hudini"]
     yield OURS, Program([chosen.write], reader)
     yield FACE, Program(reader, reader, lambda job: job.operation != "plain")
-    yield ALONE, Program([chosen.write, "--threads", "1"], reader, is_held_against_plain_files)
+    yield ALONE, Program([chosen.write, "--threads", "1"], reader, lambda job: job in OVER_PLAIN)
     yield PYARROW, Program([*in_python, "pyarrow"], [], lambda job: job.operation == "plain")
     if chosen.peers:
         for name, library, does in (DELTA, "deltalake", is_of_all), (ICEBERG, "pyiceberg", is_small_too):
@@ -152,10 +153,6 @@ def chosen_engines(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[s
         yield HUDI_RS_RECORDS, Program([*peer, "--option", "hoodie.index.type=RECORD_INDEX"], peer, is_for_hudi_rs)
     if chosen.spark:
         yield SPARK, Spark(folder, reader)
-
-
-def is_held_against_plain_files(job: Job) -> bool:
-    return job.operation == "bulk_insert" and job.layout in (COW, MOR, COW_GZIP)
 
 
 def is_of_all(job: Job) -> bool:

@@ -88,6 +88,8 @@ def written() -> Iterator[tuple[str, pa.Table]]:
         yield f"{thousands}k", updates(thousands * 1000, 2)
 
 
+# Loads without buckets have the index of the peer's load.
+OVER_PLAIN = {load(layout): PLAIN for layout in (COW, MOR, COW_FREE, MOR_FREE)} | {load(COW_GZIP): PLAIN_GZIP}
 OVER_HUDI_RS = {
     load(COW): 0.6,
     load(MOR): 0.6,
@@ -101,8 +103,7 @@ OVER_HUDI_RS = {
 
 
 def gates() -> Iterator[Gate]:
-    # Those without buckets have the index of the peer's load.
-    for job, plain in *((load(kind), PLAIN) for kind in (COW, MOR, COW_FREE, MOR_FREE)), (load(COW_GZIP), PLAIN_GZIP):
+    for job, plain in OVER_PLAIN.items():
         for writer, says in (PYARROW, "pyarrow's Parquet"), (OURS, "Parquet by the same crate"):
             # Plain files are written by one thread, and two that share a core take longer for the same work.
             for engine in ALONE, OURS:

@@ -125,8 +125,8 @@ def the_other_helpers(spark: SparkSession, path: str) -> None:
     assert (replaced.operation, table.read().count()) == ("insert_overwrite", 13)
     last = hs.upsert(rows(0, 20, "last"), path)
     assert last.inserted + last.updated == 20
-    assert hs.compact(spark, path) is not None
-    assert hs.clean(spark, path, retain=1) is not None
+    assert hs.compact(spark, path)
+    assert hs.clean(spark, path, retain=1).files
     assert {row["note"] for row in hs.read(spark, path).collect()} == {"last"}
     assert table.read().count() == 20
     assert table.verify(deep=True).ok

@@ -26,9 +26,12 @@ Prepare = Callable[["DataFrame"], "DataFrame"]
 # Table type and index; by the record index rows move between partitions.
 Kind = tuple[str, str]
 KINDS = [
-    *(("cow", "BUCKET"), ("mor", "BUCKET")),
-    *(("cow", "RECORD_INDEX"), ("mor", "RECORD_INDEX")),
-    *(("cow", "SIMPLE"), ("mor", "BLOOM")),
+    ("cow", "BUCKET"),
+    ("mor", "BUCKET"),
+    ("cow", "RECORD_INDEX"),
+    ("mor", "RECORD_INDEX"),
+    ("cow", "SIMPLE"),
+    ("mor", "BLOOM"),
 ]
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS, ids="-".join)
 EVERY_INDEX = pytest.mark.parametrize("kind", [*KINDS[:2], *KINDS[3:]], ids="-".join)

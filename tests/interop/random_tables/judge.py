@@ -105,7 +105,9 @@ def _orders_deletes_by_chance(plan: Plan) -> bool:
 
 
 def _deletes(plan: Plan) -> bool:
-    return any("delete" in step.verb or {"delete", "remove"} & {*step.words} for step in plan.steps)
+    """Whether there are deletes of rows, not of partitions alone."""
+    deletes = {"delete", "delete_sql", "remove"}
+    return any(deletes & {step.verb, *step.words} for step in plan.steps)
 
 
 def _merges_by_event_time(plan: Plan) -> bool:
