@@ -21,6 +21,7 @@ ONE_IN = {
     # A number that goes through the kinds of tables, indexes and engines.
     "test_matrix.py": 11,
     "test_metadata_table.py": 5,
+    "test_missing_files.py": 5,
     "test_roundtrip.py": 5,
     "test_shared_lock.py": 5,
 }

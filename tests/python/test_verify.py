@@ -131,9 +131,15 @@ def test_a_deleted_file_of_an_archived_commit(tmp_path: Path, table_type: str) -
     newest = [file for file in files(table) if file.parent.name.endswith("sf")]
     assert newest and active.isdisjoint(file.stem.rsplit("_", 1)[1] for file in newest)
     assert found(table)["damage"] == set()
+    by_folders = hudini.open(table.path, options={"hoodie.metadata.enable": "false"})
+    whole = by_folders.read().to_arrow().num_rows
     newest[0].unlink()
     assert found(table, deep=False)["damage"] == set()
     assert "missing_file" in found(table)["damage"]
+    with pytest.raises(hudini.StorageFailure, match="of the snapshot is gone") as gone:
+        by_folders.read().to_arrow()
+    assert str(gone.value.path).endswith(newest[0].name)
+    assert 0 < by_folders.read(filter="city <> 'sf'").to_arrow().num_rows < whole
 
 
 def test_a_cut_base_file(cow: hudini.Table) -> None:

@@ -1,4 +1,5 @@
-//! A table with 10 000 archived actions, opened and listed: their times alone, and with what they did.
+//! A table with 10 000 archived actions, opened and listed: their times alone, and with what they did. And its folders listed
+//! for a read, for which the archived commits are asked which files there should be.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::collections::BTreeMap;
@@ -11,8 +12,10 @@ use hudini_format::history::{self, Entry, HistoryFile, Manifest};
 use hudini_format::instant::Action;
 use hudini_table::context::{Context, SeededIds};
 use hudini_table::options::Options;
+use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::storage::Storage;
 use hudini_table::storage::local::Local;
+use hudini_table::view::PARTITION_FILE;
 use hudini_table::{Listed, Location, Table};
 use tempfile::TempDir;
 
@@ -27,11 +30,16 @@ fn instant(number: u64) -> String {
     format!("{:017}", 20_261_121_000_000_000 + number * 1000)
 }
 
+/// New versions of four file groups.
+fn name(number: u64, file: u64) -> String {
+    format!("6f8d2c1e-00000000-{file}_0-1-2_{}.parquet", instant(number))
+}
+
 /// A write of four files, as Apache Hudi describes it.
 fn metadata(number: u64) -> Vec<u8> {
     let stat = |file: u64| WriteStat {
-        file_id: Some(format!("6f8d2c1e-{number:08}-{file}")),
-        path: Some(format!("day=1/6f8d2c1e-{number:08}-{file}_0-1-2_{}.parquet", instant(number))),
+        file_id: Some(format!("6f8d2c1e-00000000-{file}")),
+        path: Some(format!("day=1/{}", name(number, file))),
         num_writes: Some(1000),
         num_inserts: Some(number as i64),
         ..WriteStat::default()
@@ -74,6 +82,8 @@ fn table() -> (Table, TempDir) {
     put(&format!("{DIR}/manifest_1"), &Manifest { files }.encode());
     put(&format!("{DIR}/_version_"), b"1");
     put(&format!(".hoodie/timeline/{0}_{0}.deltacommit", instant(ACTIONS)), &metadata(ACTIONS));
+    put(&format!("day=1/{PARTITION_FILE}"), b"");
+    (0..4).for_each(|file| put(&format!("day=1/{}", name(ACTIONS, file)), b"1"));
     let location = Location { url, storage_options: BTreeMap::new() };
     (Table::open(location, Options::parse(Vec::new()).unwrap(), Context::system(None)).unwrap(), dir)
 }
@@ -91,5 +101,13 @@ fn listing(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, listing);
+fn planning(c: &mut Criterion) {
+    let (table, _dir) = table();
+    let plan = || Scan::plan(&table, ScanRequest::default()).unwrap();
+    let explained = plan().explain().unwrap();
+    assert_eq!((explained.base_files, explained.listing, explained.warnings), (4, "storage", Vec::new()));
+    c.bench_function("10 000 archived commits asked for files that are gone", |b| b.iter(|| black_box(plan())));
+}
+
+criterion_group!(benches, listing, planning);
 criterion_main!(benches);

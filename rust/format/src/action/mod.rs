@@ -27,6 +27,7 @@ mod compaction;
 mod container;
 pub(crate) mod datum;
 mod extra;
+mod files;
 mod form;
 mod indexing;
 pub(crate) mod json;
@@ -44,6 +45,7 @@ pub use clustering::{ClusteringGroup, ClusteringPlan, ClusteringStrategy, Reques
 pub use commit::{CommitMetadata, NO_PREVIOUS_COMMIT, RuntimeStats, SCHEMA_KEY, WriteStat};
 pub use compaction::{CompactionOperation, CompactionPlan, CompactionStrategy};
 pub use extra::{Extra, WriterSchema};
+pub use files::CommitFiles;
 pub use indexing::{IndexCommitMetadata, IndexPartitionInfo, IndexPlan};
 pub use outline::{CommitOutline, FilesWithRows};
 pub use payload::{Payload, datum_to_json, to_json};

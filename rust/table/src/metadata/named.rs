@@ -78,8 +78,9 @@ impl Named {
     pub(super) fn by(storage: &dyn Storage, timeline: &Timeline) -> Result<Self> {
         let counts = |commit: &&Instant| !commit.is_archived() || may_be_build(&commit.requested);
         let commits: Vec<_> = timeline.commits().filter(counts).collect();
-        let metadata =
-            run_all(AT_ONCE, commits.clone(), |_, commit| timeline.commit_metadata_if_there(storage, commit))?;
+        let metadata = run_all(AT_ONCE, commits.clone(), |_, commit| {
+            timeline.if_there(storage, commit, |timeline| timeline.commit_metadata(storage, commit))
+        })?;
         let written = metadata.into_iter().map(|metadata| metadata.and_then(|m| m.partition_to_write_stats));
         let written: Vec<_> = commits.into_iter().zip(written.map(Option::unwrap_or_default)).collect();
         let (built, outlived) = (built(&written), outlived(storage, timeline, &written)?);

@@ -70,7 +70,7 @@ pub(super) fn pin(
     let partitions: Vec<String> = touched.groups.keys().cloned().collect();
     let mut listed = Listing::of(table, config, &timeline, Partitions::These(&partitions))?;
     let metadata = listed.metadata.take();
-    let warnings = listed.warning.take().into_iter().chain(timeline.warning()).collect();
+    let warnings = std::mem::take(&mut listed.warnings).into_iter().chain(timeline.warning()).collect();
     let slices = touched.slices(storage, listed.slices(storage, config, &snapshot)?, &snapshot)?;
     laps.done("listing");
     let candidates = Candidates { slices, commits: Some(touched.commits), metadata, warnings, now: None };

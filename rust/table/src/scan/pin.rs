@@ -157,12 +157,12 @@ pub(super) fn pin(
         listing.check_as_of(storage, &timeline, as_of, &mut wants)?;
     }
     let absent = match gone {
-        Gone::Refused => listing.add_named(storage, &timeline, &snapshot, wants)?,
+        Gone::Refused => listing.add_named(storage, config, &timeline, &snapshot, wants)?,
         Gone::PassedOver => Absent::default(),
     };
     listing.check_whole(storage, config, &timeline)?;
     let metadata = listing.metadata.take();
-    let warnings = listing.warning.take().into_iter().chain(timeline.warning()).collect();
+    let warnings = std::mem::take(&mut listing.warnings).into_iter().chain(timeline.warning()).collect();
     let mut slices = listing.slices(storage, config, &snapshot)?;
     laps.done("listing");
     if mode == QueryType::ReadOptimized {

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hudini_format::action::{
-    CleanMetadata, CommitMetadata, CommitOutline, CompactionPlan, RestoreMetadata, SavepointMetadata,
+    CleanMetadata, CommitFiles, CommitMetadata, CommitOutline, CompactionPlan, RestoreMetadata, SavepointMetadata,
 };
 use hudini_format::history::{Columns, Entry as Archived};
 use hudini_format::instant::{Action, Layout, State};
@@ -210,11 +210,21 @@ impl Timeline {
         self.of_commit(storage, instant, CommitOutline::decode)
     }
 
-    /// The same; `None` if it was archived since the timeline was read.
-    pub fn commit_metadata_if_there(&self, storage: &dyn Storage, instant: &Instant) -> Result<Option<CommitMetadata>> {
-        match self.commit_metadata(storage, instant) {
+    /// Which files it names, and nothing of them.
+    pub(crate) fn commit_files(&self, storage: &dyn Storage, instant: &Instant) -> Result<CommitFiles> {
+        self.of_commit(storage, instant, CommitFiles::decode)
+    }
+
+    /// What is asked of an instant; `None` if that was archived since the timeline was read.
+    pub(crate) fn if_there<T>(
+        &self,
+        storage: &dyn Storage,
+        instant: &Instant,
+        ask: impl FnOnce(&Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match ask(self) {
             Err(_) if self.is_gone(storage, instant)? => Ok(None),
-            metadata => metadata.map(Some),
+            answer => answer.map(Some),
         }
     }
 
@@ -225,7 +235,7 @@ impl Timeline {
         decode: impl Fn(&[u8]) -> hudini_format::Result<T>,
     ) -> Result<T> {
         let bytes = self.read(storage, instant, instant.newest_file())?;
-        let path = || format!("{}/{}", self.dir, instant.newest_file().unwrap_or_default());
+        let path = || instant.newest_file().map_or_else(|| self.dir.clone(), |file| format!("{}/{file}", self.dir));
         decode(&bytes).map_err(|e| e.at_path(path()).at_instant(&instant.requested))
     }
 

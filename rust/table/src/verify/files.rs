@@ -5,7 +5,7 @@ use hudini_format::instant::Layout;
 use super::findings::{At, Found};
 use super::state::{Kind, State, Stated, path_of};
 use crate::Result;
-use crate::view::{DataFile, FileKey, PARTITION_FILE, Taken, in_partition};
+use crate::view::{DataFile, FileKey, PARTITION_FILE, in_partition};
 
 pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<()> {
     for (partition, file, kind) in state.data_files() {
@@ -85,7 +85,7 @@ fn missing(state: &State<'_>, found: &mut Found) -> Result<()> {
     if gone.is_empty() {
         return Ok(());
     }
-    let taken = Taken::of(state.storage.as_ref(), &state.config, state.later.clone())?;
+    let taken = state.taken()?;
     let mut hidden = None;
     for (key, stated) in gone.into_iter().filter(|(key, _)| !taken.has(&key.0, &key.1)) {
         let (path, instant) = (path_of(key), stated.last().map(|stated| stated.instant.as_str()));

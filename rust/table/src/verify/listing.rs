@@ -7,7 +7,7 @@ use hudini_format::metadata_record::Partition;
 use super::findings::{At, Found};
 use super::state::{Kind, State};
 use crate::metadata::{FOLDER, ListedFiles, MetadataTable};
-use crate::view::{DataFile, Taken, in_partition};
+use crate::view::{DataFile, in_partition};
 use crate::{ErrorKind, Result};
 
 pub(super) fn check(state: &State<'_>, found: &mut Found) -> Result<()> {
@@ -58,7 +58,7 @@ fn not_on_storage(state: &State<'_>, listed: &ListedFiles, found: &mut Found) ->
             }
             let taken = match &taken {
                 Some(taken) => taken,
-                None => taken.insert(Taken::of(state.storage.as_ref(), &state.config, state.later.clone())?),
+                None => taken.insert(state.taken()?),
             };
             if taken.has(partition, &file.name) {
                 found.warning("metadata_listing", At::path(&path), "the metadata table lists a file that a clean took");

@@ -13,7 +13,7 @@ use crate::metadata::ListedFiles;
 use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{CompletionTimes, Snapshot, Timeline, Until};
-use crate::view::{self, BASE_EXTENSION, DataFile, FileKey, FileSlice, in_partition, last_of};
+use crate::view::{self, BASE_EXTENSION, DataFile, FileKey, FileSlice, Taken, in_partition, last_of};
 
 /// The table, its timeline before and after its files were listed, and what commits say of the files.
 ///
@@ -55,14 +55,6 @@ impl Kind {
     pub(super) fn of(name: &str) -> Option<Self> {
         let log = LogFileName::parse(name).map(Self::Log);
         log.or_else(|| BaseFileName::parse(name).map(Self::Base))
-    }
-
-    /// Its file group.
-    pub(super) fn file_id(&self) -> &str {
-        match self {
-            Self::Base(name) => &name.file_id,
-            Self::Log(name) => &name.file_id,
-        }
     }
 
     /// The write that made it; of a log of version 6, its slice.
@@ -163,6 +155,12 @@ impl<'t> State<'t> {
 
     pub(super) fn has_file(&self, partition: &str, name: &str) -> bool {
         self.files.get(partition).is_some_and(|files| files.iter().any(|file| file.name == name))
+    }
+
+    /// The files that cleans took, archived ones too.
+    pub(super) fn taken(&self) -> Result<Taken> {
+        let storage = self.storage.as_ref();
+        Taken::of(storage, &self.later.clone().with_history(storage, &self.config)?)
     }
 
     /// Whether somebody wrote to the table meanwhile.

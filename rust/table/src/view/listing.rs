@@ -56,24 +56,24 @@ pub struct Listing {
     pub(super) files: ListedFiles,
     /// Where they were listed, unless that is storage.
     pub metadata: Option<MetadataTable>,
-    /// Why the metadata table was not asked, although there is one.
-    pub warning: Option<String>,
+    /// What the caller should know of how they were found.
+    pub warnings: Vec<String>,
 }
 
 impl Listing {
     /// Lists the files as they are now. The timeline must have been read before: a commit on it is in the list, or the
     /// list is not taken from the metadata table.
     pub fn of(table: &Table, config: &TableConfig, timeline: &Timeline, wanted: Partitions<'_>) -> Result<Self> {
-        let mut warning = None;
+        let mut warnings = Vec::new();
         if table.options.get_or_default(&METADATA_ENABLE)? {
             match from_metadata(&table.storage, config, timeline, wanted) {
-                Ok(Some((metadata, files))) => return Ok(Self { files, metadata: Some(metadata), warning }),
+                Ok(Some((metadata, files))) => return Ok(Self { files, metadata: Some(metadata), warnings }),
                 Ok(None) => {}
-                Err(error) => warning = Some(not_used(&error)),
+                Err(error) => warnings.push(not_used(&error)),
             }
         }
         let files = from_storage(table.storage.as_ref(), config, wanted)?;
-        Ok(Self { files, metadata: None, warning })
+        Ok(Self { files, metadata: None, warnings })
     }
 
     /// An error if somebody began to delete files after the timeline was read, and the list may tell of it.

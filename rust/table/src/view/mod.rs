@@ -3,6 +3,7 @@
 //! A slice is a base file and the logs on top of it. Logs name the write that made them, not their slice: since version 8
 //! a log belongs to the newest base instant that is not later than the log's *completion*.
 
+mod archived;
 mod listing;
 mod named;
 mod slices;
@@ -17,6 +18,8 @@ use crate::storage::{Entry, Storage, joined, walk};
 use crate::timeline::{CompletionTimes, Snapshot};
 use crate::{Error, Result};
 
+pub(crate) use archived::Archived;
+use named::holds_rows;
 pub(crate) use named::{Absent, FileKey, Missing, Taken, holds_data, kind_of, last_of, missing};
 pub(crate) use slices::PartitionFiles;
 

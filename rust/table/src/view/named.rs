@@ -1,16 +1,16 @@
 //! Files that commits name, beside those that are there.
 //!
 //! Where a list is a look into directories, nothing in it says that a file is gone: the slice before it would be taken for
-//! the newest one, and old rows would come back. So what commits of the active timeline name is put in the list, and a slice
-//! with a file that is named and not there is refused. Files that a clean took are in no newest slice.
+//! the newest one, and old rows would come back. So what commits name is put in the list, and a slice with a file that is
+//! named and not there is refused. Files that a clean took are in no newest slice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hudini_format::action::CleanerPlan;
+use hudini_format::action::{CleanerPlan, CommitFiles};
 use hudini_format::instant::Action;
 use hudini_format::name::{BaseFileName, LogFileName};
 
-use super::{DataFile, FileSlice, Listing, PARTITION_FILE, in_partition, refuse_external};
+use super::{Archived, DataFile, FileSlice, Listing, PARTITION_FILE, in_partition, refuse_external};
 use crate::config::TableConfig;
 use crate::metadata::ListedFiles;
 use crate::storage::Storage;
@@ -53,6 +53,7 @@ impl Listing {
     pub(crate) fn add_named(
         &mut self,
         storage: &dyn Storage,
+        config: &TableConfig,
         timeline: &Timeline,
         snapshot: &Snapshot,
         mut wants: impl FnMut(&str) -> Result<bool>,
@@ -62,13 +63,14 @@ impl Listing {
             return Ok(absent);
         }
         for instant in timeline.commits().filter(|i| !i.is_archived() && snapshot.is_committed(&i.requested)) {
-            let Some(metadata) = timeline.commit_metadata_if_there(storage, instant)? else { continue };
-            for (partition, stats) in metadata.partition_to_write_stats.unwrap_or_default() {
-                let names = || stats.iter().filter_map(|stat| stat.path.as_deref()).map(last_of);
-                names().try_for_each(|name| refuse_external(name, &partition))?;
-                absent
-                    .0
-                    .extend(names().filter(|name| holds_rows(name)).map(|name| (partition.clone(), name.to_owned())));
+            let files = timeline.if_there(storage, instant, |timeline| timeline.commit_files(storage, instant))?;
+            for (partition, paths) in files.iter().flat_map(CommitFiles::written) {
+                for name in paths.map(last_of) {
+                    refuse_external(name, partition)?;
+                    if holds_rows(name) {
+                        absent.0.insert((partition.to_owned(), name.to_owned()));
+                    }
+                }
             }
         }
         for (partition, files) in &self.files {
@@ -78,11 +80,59 @@ impl Listing {
         }
         for (partition, name) in &absent.0 {
             if self.files.contains_key(partition) || wants(partition)? {
-                let files = self.files.entry(partition.clone()).or_default();
-                files.push(DataFile { name: name.clone(), size: 0 });
+                self.add_absent(partition, name);
+            }
+        }
+        if self.metadata.is_none() {
+            for (partition, name) in self.gone_of_archived(storage, config, timeline, snapshot, wants)? {
+                self.add_absent(&partition, &name);
+                absent.0.insert((partition, name));
             }
         }
         Ok(absent)
+    }
+
+    fn add_absent(&mut self, partition: &str, name: &str) {
+        let files = self.files.entry(partition.to_owned()).or_default();
+        files.push(DataFile { name: name.to_owned(), size: 0 });
+    }
+
+    /// A history that cannot be read costs a warning: no rows come from it.
+    fn gone_of_archived(
+        &mut self,
+        storage: &dyn Storage,
+        config: &TableConfig,
+        timeline: &Timeline,
+        snapshot: &Snapshot,
+        wants: impl FnMut(&str) -> Result<bool>,
+    ) -> Result<BTreeSet<FileKey>> {
+        let mut damage = None;
+        let gone = match damage_aside(timeline.clone().with_history(storage, config), &mut damage)? {
+            Some(timeline) => {
+                let held = Archived { storage, config, timeline: &timeline, snapshot, files: &self.files };
+                held.gone(wants, |commit| damage_aside(timeline.commit_files(storage, commit), &mut damage))?
+            }
+            None => BTreeSet::new(),
+        };
+        self.warnings.extend(damage.map(|error| {
+            format!(
+                "files of archived commits are not missed if they are gone, because the history cannot be read: {error}"
+            )
+        }));
+        Ok(gone)
+    }
+}
+
+/// What was read; an error that comes of damage, or of what hudini does not know, is kept in its place.
+fn damage_aside<T>(read: Result<T>, damage: &mut Option<Error>) -> Result<Option<T>> {
+    match read {
+        Err(error)
+            if matches!(error.kind(), ErrorKind::CorruptFile | ErrorKind::UnsupportedFeature) || error.is_gone() =>
+        {
+            damage.get_or_insert(error);
+            Ok(None)
+        }
+        read => read.map(Some),
     }
 }
 
@@ -92,7 +142,7 @@ pub(crate) fn kind_of(name: &str) -> &'static str {
 }
 
 /// Base files and logs, but for those of changes.
-fn holds_rows(name: &str) -> bool {
+pub(super) fn holds_rows(name: &str) -> bool {
     LogFileName::parse(name).map_or_else(|| BaseFileName::parse(name).is_some(), |log| !log.cdc)
 }
 
@@ -136,7 +186,7 @@ pub(crate) enum Missing<'n> {
 /// The error for that: a clean took it, or nobody knows who did.
 pub(crate) fn missing(storage: &dyn Storage, missing: Missing<'_>, what: &str) -> Result<Error> {
     let config = TableConfig::load(storage)?;
-    let taken = Taken::of(storage, &config, Timeline::load(storage, &config)?)?;
+    let taken = Taken::of(storage, &Timeline::load(storage, &config)?.with_history(storage, &config)?)?;
     let (is_taken, path) = match missing {
         Missing::File(partition, name) => (taken.has(partition, name), in_partition(partition, name)),
         Missing::OfGroup(partition, id) => (taken.has_of_group(partition, id), partition.to_owned()),
@@ -159,13 +209,12 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// By all cleans that anybody knows of, archived ones too.
-    pub(crate) fn of(storage: &dyn Storage, config: &TableConfig, timeline: Timeline) -> Result<Self> {
-        let timeline = timeline.with_history(storage, config)?;
+    /// By all cleans that the timeline knows of: with the history, by those that anybody does.
+    pub(crate) fn of(storage: &dyn Storage, timeline: &Timeline) -> Result<Self> {
         let mut taken = Self::default();
         for clean in timeline.instants.iter().filter(|instant| instant.action == Action::Clean) {
             if clean.is_completed() {
-                taken.add_completed(storage, &timeline, clean)?;
+                taken.add_completed(storage, timeline, clean)?;
             } else {
                 taken.add_planned(&CleanerPlan::decode(&timeline.requested_bytes(storage, clean)?)?);
             }

@@ -346,9 +346,21 @@ proptest! {
     }
 
     #[test]
+    fn names_are_of_their_commits(commit in commit(), as_json in any::<bool>()) {
+        let bytes = if as_json { serde_json::to_vec(&commit).unwrap() } else { commit.encode().unwrap() };
+        let files = CommitFiles::decode(&bytes).unwrap();
+        let paths = |stats: &[WriteStat]| stats.iter().filter_map(|stat| stat.path.clone()).collect::<Vec<_>>();
+        let written = commit.partition_to_write_stats.iter().flatten();
+        let written: Vec<_> = written.map(|(partition, stats)| (partition.clone(), paths(stats))).collect();
+        let found = files.written().map(|(partition, paths)| (partition.to_owned(), paths.map(str::to_owned).collect()));
+        prop_assert_eq!(found.collect::<Vec<(String, Vec<String>)>>(), written);
+        prop_assert_eq!(files.partition_to_replace_file_ids, commit.partition_to_replace_file_ids);
+    }
+
+    #[test]
     fn any_bytes_are_a_payload_or_an_error(bytes in vec(any::<u8>(), 0..200), head in 0..3_usize) {
         let head: &[u8] = [&b""[..], b"Obj\x01", b"{\""][head];
         let bytes = [head, &bytes].concat();
-        let _ = (CommitMetadata::decode(&bytes), CommitOutline::decode(&bytes), to_json(&bytes));
+        let _ = (CommitMetadata::decode(&bytes), CommitOutline::decode(&bytes), CommitFiles::decode(&bytes), to_json(&bytes));
     }
 }
