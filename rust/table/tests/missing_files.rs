@@ -158,7 +158,7 @@ fn groups_that_were_replaced_are_not_missed() {
     assert_whole(&table(&history, &[("x", b)]), 2);
 }
 
-/// The archive of version 6 does not go along when a table is downgraded, and some delete old files of it.
+/// Where the history has lost who replaced a group, a clean still tells that its files are rightly gone.
 #[test]
 fn what_a_clean_took_is_not_missed_now_and_is_in_the_past() {
     let (a, b) = (base("a", 10), base("b", 20));
