@@ -10,6 +10,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
+use hudini_format::action::CommitMetadata;
+use hudini_format::name::BaseFileName;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::options::{IndexType, Operation, Options, TableType};
 use hudini_table::scan::{Scan, ScanRequest};
@@ -450,16 +452,39 @@ fn rows_that_are_added_as_they_are_stay_several() {
     assert_eq!(written.unwrap().inserted, 3);
 }
 
+/// The base file of partition A.
+fn base_of(world: &World) -> String {
+    world.names_below("A/").into_iter().find(|name| name.ends_with(".parquet")).unwrap()
+}
+
 #[test]
 fn a_key_in_a_file_group_that_is_not_there_is_an_error() {
-    let lose = |world: &World| {
-        let base = world.names_below("A/").into_iter().find(|name| name.ends_with(".parquet")).unwrap();
-        world.store.delete(&base).unwrap();
+    // Somebody replaced it and told the record index nothing.
+    let replace = |world: &World| {
+        let base = base_of(world);
+        let name = BaseFileName::parse(base.rsplit('/').next().unwrap()).unwrap();
+        let metadata = CommitMetadata {
+            partition_to_replace_file_ids: Some(BTreeMap::from([("A".to_owned(), vec![name.file_id])])),
+            ..CommitMetadata::default()
+        };
+        let at = format!(".hoodie/timeline/{0}1_{0}2.replacecommit", name.instant);
+        world.put(&at, &metadata.encode().unwrap());
     };
     let rows = [row("a", "B", 2, "v")];
-    for error in refusals(&[row("a", "A", 1, "v"), row("b", "B", 1, "v")], &rows, lose) {
-        assert_eq!(error.kind(), ErrorKind::CorruptFile);
+    for error in refusals(&[row("a", "A", 1, "v"), row("b", "B", 1, "v")], &rows, replace) {
+        assert_eq!(error.kind(), ErrorKind::CorruptFile, "{error}");
         assert!(error.message().contains("'a'") && error.message().contains("partition 'A'"), "{error}");
+    }
+}
+
+#[test]
+fn a_key_in_a_file_that_is_gone_is_an_error() {
+    let lose = |world: &World| {
+        world.store.delete(&base_of(world)).unwrap();
+    };
+    for error in refusals(&[row("a", "A", 1, "v"), row("b", "B", 1, "v")], &[row("a", "B", 2, "v")], lose) {
+        assert_eq!(error.kind(), ErrorKind::StorageFailure, "{error}");
+        assert!(error.path().is_some_and(|path| path.starts_with("A/")), "{error}");
     }
 }
 

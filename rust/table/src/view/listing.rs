@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use hudini_format::metadata_record::Partition;
 
-use super::{BASE_EXTENSION, DataFile, FileSlice, slices_of};
+use super::{Absent, BASE_EXTENSION, DataFile, FileSlice, slices_of};
 use crate::config::TableConfig;
 use crate::metadata::{ListedFiles, MetadataTable};
 use crate::options::METADATA_ENABLE;
+use crate::site::Site;
 use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{CompletionTimes, Snapshot, Timeline};
@@ -74,6 +75,31 @@ impl Listing {
         }
         let files = from_storage(table.storage.as_ref(), config, wanted)?;
         Ok(Self { files, metadata: None, warnings })
+    }
+
+    /// What lies in the folders of these partitions, and what should: what the metadata table tells of, or else what commits
+    /// wrote. Who builds upon an older slice because the newest one has lost its file loses the rows for good.
+    pub(crate) fn of_folders(
+        site: Site<'_>,
+        config: &TableConfig,
+        timeline: &Timeline,
+        snapshot: &Snapshot,
+        partitions: &[String],
+    ) -> Result<(Self, Absent)> {
+        let wanted = Partitions::These(partitions);
+        let files = from_storage(site.store(), config, wanted)?;
+        let mut listing = Self { files, metadata: None, warnings: Vec::new() };
+        let told = if site.options.get_or_default(&METADATA_ENABLE)? {
+            // One that cannot be used tells nothing; it is the same with commits whose time has come.
+            from_metadata(site.storage, config, timeline, wanted).ok().flatten()
+        } else {
+            None
+        };
+        let absent = match told {
+            Some((_, told)) => listing.add_told(told),
+            None => listing.add_named(site.store(), config, timeline, snapshot, |_| Ok(false))?,
+        };
+        Ok((listing, absent))
     }
 
     /// An error if somebody began to delete files after the timeline was read, and the list may tell of it.

@@ -73,11 +73,7 @@ impl Listing {
                 }
             }
         }
-        for (partition, files) in &self.files {
-            for file in files {
-                absent.0.remove(&(partition.clone(), file.name.clone()));
-            }
-        }
+        self.leave_out_listed(&mut absent);
         for (partition, name) in &absent.0 {
             if self.files.contains_key(partition) || wants(partition)? {
                 self.add_absent(partition, name);
@@ -90,6 +86,27 @@ impl Listing {
             }
         }
         Ok(absent)
+    }
+
+    /// Adds files that a metadata table tells of.
+    pub(super) fn add_told(&mut self, told: ListedFiles) -> Absent {
+        let keys = |(partition, files): (String, Vec<DataFile>)| {
+            files.into_iter().map(move |file| (partition.clone(), file.name)).collect::<Vec<_>>()
+        };
+        let mut absent = Absent(told.into_iter().flat_map(keys).filter(|(_, name)| holds_rows(name)).collect());
+        self.leave_out_listed(&mut absent);
+        for (partition, name) in &absent.0 {
+            self.add_absent(partition, name);
+        }
+        absent
+    }
+
+    fn leave_out_listed(&self, absent: &mut Absent) {
+        for (partition, files) in &self.files {
+            for file in files {
+                absent.0.remove(&(partition.clone(), file.name.clone()));
+            }
+        }
     }
 
     fn add_absent(&mut self, partition: &str, name: &str) {

@@ -11,11 +11,9 @@ use super::sizes::{Share, Spread};
 use super::task::{FileKind, Task};
 use super::workers::NewSlots;
 use crate::concurrency::{Stake, Touched};
-use crate::config::TableConfig;
 use crate::index::Index;
 use crate::options::Operation;
 use crate::storage::{Entry, Storage};
-use crate::timeline::Snapshot;
 use crate::view::{self, FileSlice};
 use crate::{Error, ErrorKind, Result};
 
@@ -42,15 +40,9 @@ pub struct PlacedTask {
 
 /// The live slice of each bucket of a partition. Files that are not buckets of the table mean that somebody wrote with
 /// another index or count: looked for here, their keys would not be found and would be written twice.
-fn slices_by_bucket(
-    storage: &dyn Storage,
-    config: &TableConfig,
-    snapshot: &Snapshot,
-    partition: &str,
-    buckets: u32,
-) -> Result<BTreeMap<u32, FileSlice>> {
+fn by_bucket(slices: Vec<FileSlice>, partition: &str, buckets: u32) -> Result<BTreeMap<u32, FileSlice>> {
     let mut found = BTreeMap::new();
-    for slice in view::newest_slices(storage, config, snapshot, partition)? {
+    for slice in slices {
         let bucket = bucket_of_file_id(&slice.file_id).filter(|bucket| *bucket < buckets);
         let bucket = bucket.ok_or_else(|| {
             Error::option(format!(
@@ -128,8 +120,10 @@ pub(super) fn place(action: &Action, profile: &[GroupProfile]) -> Result<Placeme
 }
 
 fn in_buckets(action: &Action, wanted: Wanted<'_>, buckets: u32, placement: &mut Placement) -> Result<()> {
+    let partitions: Vec<String> = wanted.keys().map(|partition| (*partition).to_owned()).collect();
+    let mut slices = action.slices(&partitions)?;
     for (partition, groups) in wanted {
-        let mut live = slices_by_bucket(action.storage(), action.config(), action.snapshot(), partition, buckets)?;
+        let mut live = by_bucket(slices.remove(partition).unwrap_or_default(), partition, buckets)?;
         if action.operation().replaces() {
             live.clear();
         }

@@ -24,7 +24,7 @@ use crate::site::{Locked, Site};
 use crate::storage::Storage;
 use crate::storage::folder::Folder;
 use crate::timeline::{self, Snapshot, Timeline, Until, arrow_schema};
-use crate::view::{self, PARTITION_FILE, in_partition};
+use crate::view::{self, Listing, PARTITION_FILE, in_partition};
 use crate::{Error, Result};
 
 /// Partitions with the number of their file groups: Apache Hudi's defaults.
@@ -52,6 +52,7 @@ pub(super) fn create(locked: Locked<'_>, config: &TableConfig, found: &Timeline)
     let with_statistics = keeps_statistics(site)?;
     let with_records = wants_record_index(site.options)?;
     let kept = kept(config, &snapshot, with_statistics)?;
+    refuse_gone(site, config, found, &snapshot)?;
     let known = what_is_there(site, config, &snapshot, &kept, with_records)?;
     let records = (Partition::RecordIndex, record_index_groups(known.count(&Partition::RecordIndex)));
     // In Apache Hudi's order.
@@ -140,6 +141,13 @@ fn make_table(site: Site<'_>, config: &TableConfig, folder: &dyn Storage) -> Res
     }
     config::write_properties(folder, site.context, &properties)?;
     TableConfig::load(folder)
+}
+
+/// Nobody who goes by the list would ever miss a file that was gone when it was made.
+fn refuse_gone(site: Site<'_>, config: &TableConfig, found: &Timeline, snapshot: &Snapshot) -> Result<()> {
+    let partitions = view::partitions(site.store(), config)?;
+    let (listing, absent) = Listing::of_folders(site, config, found, snapshot, &partitions)?;
+    absent.check(site.store(), &listing.slices(site.store(), config, snapshot)?)
 }
 
 /// All committed files; statistics, and the keys, of those that make up the newest state.

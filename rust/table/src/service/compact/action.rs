@@ -76,7 +76,7 @@ pub(super) fn schedule(table: &Table, options: &Options, when: &When) -> Result<
         When::Now(Some(filter)) => Some(PartitionFilter::new(&config, &snapshot, filter)?),
         _ => None,
     };
-    let Some(plan) = plan::make(storage, &config, options, &found, &snapshot, filter.as_ref())? else {
+    let Some(plan) = plan::make(table.site(options), &config, &found, &snapshot, filter.as_ref())? else {
         return Ok(None);
     };
     timeline::request(storage, &config, &lock, &time, Action::Compaction, &plan.encode()?)?;

@@ -7,11 +7,11 @@ use hudini_format::instant::Action;
 
 use super::strategy;
 use crate::config::TableConfig;
-use crate::options::Options;
 use crate::scan::PartitionFilter;
+use crate::site::Site;
 use crate::storage::Storage;
 use crate::timeline::{Instant, Snapshot, Timeline};
-use crate::view::{self, DataFile, FileSlice};
+use crate::view::{self, DataFile, FileSlice, Listing};
 use crate::{Error, Result};
 
 /// Plans of this version name files without their folders.
@@ -22,24 +22,21 @@ type Group = (String, String);
 
 /// Of the slices with logs, those that may be folded now; `None` if there are none.
 pub(super) fn make(
-    storage: &dyn Storage,
+    site: Site<'_>,
     config: &TableConfig,
-    options: &Options,
     found: &Timeline,
     snapshot: &Snapshot,
     filter: Option<&PartitionFilter>,
 ) -> Result<Option<CompactionPlan>> {
+    let storage = site.store();
     let busy = busy_groups(storage, found)?;
-    let mut operations = Vec::new();
-    for partition in view::partitions(storage, config)? {
-        if filter.is_some_and(|filter| !filter.wants(&partition)) {
-            continue;
-        }
-        let slices = view::newest_slices(storage, config, snapshot, &partition)?.into_iter();
-        let is_free = |slice: &FileSlice| !busy.contains(&(slice.partition.clone(), slice.file_id.clone()));
-        operations.extend(slices.filter(|slice| !slice.logs.is_empty() && is_free(slice)).map(operation));
-    }
-    let operations = strategy::choose(operations, options)?;
+    let mut partitions = view::partitions(storage, config)?;
+    partitions.retain(|partition| filter.is_none_or(|filter| filter.wants(partition)));
+    let (listing, absent) = Listing::of_folders(site, config, found, snapshot, &partitions)?;
+    let mut slices = listing.slices(storage, config, snapshot)?;
+    slices.retain(|slice| !slice.logs.is_empty() && !busy.contains(&(slice.partition.clone(), slice.file_id.clone())));
+    absent.check(storage, &slices)?;
+    let operations = strategy::choose(slices.into_iter().map(operation).collect(), site.options)?;
     Ok((!operations.is_empty()).then(|| CompactionPlan {
         operations: Some(operations),
         extra_metadata: Some(BTreeMap::new()),

@@ -33,7 +33,7 @@ use crate::site::Site;
 use crate::storage::Storage;
 use crate::table::{Location, Table};
 use crate::timeline::{self, Snapshot, Timeline, Until};
-use crate::view::{self, FileSlice};
+use crate::view::{self, FileSlice, Listing};
 use crate::{Error, Result};
 
 pub(crate) use commit::{by_partition, check_schema, stated_schema};
@@ -94,6 +94,7 @@ pub struct Action {
     table: Table,
     config: TableConfig,
     request: WriteRequest,
+    found: Timeline,
     snapshot: Snapshot,
     kind: instant::Action,
     time: String,
@@ -178,6 +179,7 @@ impl Action {
             table: table.clone(),
             config,
             request: WriteRequest { options, ..request },
+            found,
             snapshot,
             kind,
             time,
@@ -355,14 +357,46 @@ impl Action {
 
     /// Sees to it that the files of these partitions are known.
     pub(super) fn list<'p>(&mut self, partitions: impl Iterator<Item = &'p str>) -> Result<()> {
-        for partition in partitions {
-            if !self.live.contains_key(partition) {
-                let slices = view::newest_slices(self.storage(), &self.config, &self.snapshot, partition)?;
-                index::refuse_buckets(&slices)?;
-                self.live.insert(partition.to_owned(), slices);
-            }
+        let unlisted = partitions.filter(|partition| !self.live.contains_key(*partition));
+        let unlisted: Vec<String> = unlisted.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect();
+        if unlisted.is_empty() {
+            return Ok(());
         }
+        let by_partition = self.slices(&unlisted)?;
+        by_partition.values().try_for_each(|slices| index::refuse_buckets(slices))?;
+        self.live.extend(by_partition);
         Ok(())
+    }
+
+    /// The newest slices of each of these partitions. Those that rows are merged into, or looked up in, have all their files.
+    pub(super) fn slices(&self, partitions: &[String]) -> Result<BTreeMap<String, Vec<FileSlice>>> {
+        let (storage, config, snapshot) = (self.storage(), &self.config, &self.snapshot);
+        let slices = if self.builds_upon_files() {
+            let site = self.table.site(&self.request.options);
+            let (listing, absent) = Listing::of_folders(site, config, &self.found, snapshot, partitions)?;
+            let slices = listing.slices(storage, config, snapshot)?;
+            absent.check(storage, &slices)?;
+            slices
+        } else {
+            let newest = |partition: &String| view::newest_slices(storage, config, snapshot, partition);
+            partitions.iter().map(newest).collect::<Result<Vec<_>>>()?.concat()
+        };
+        let mut by_partition: BTreeMap<_, _> = partitions.iter().map(|path| (path.clone(), Vec::new())).collect();
+        for slice in slices {
+            by_partition.entry(slice.partition.clone()).or_default().push(slice);
+        }
+        Ok(by_partition)
+    }
+
+    /// Whether the write reads files that are there: an older one in the place of one that is gone would lose its rows for
+    /// good. Logs are written without a look, and so are new file groups.
+    fn builds_upon_files(&self) -> bool {
+        let operation = self.request.operation;
+        let reads = match self.locator.index() {
+            Index::Buckets(_) => !self.is_mor(),
+            Index::Files { .. } | Index::Records => operation != Operation::BulkInsert,
+        };
+        reads && !operation.replaces()
     }
 
     /// What has to be looked up in the files of these partitions.
