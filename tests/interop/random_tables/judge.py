@@ -133,7 +133,7 @@ def questions(judge: Oracle, path: Path, plan: Plan) -> Iterator[Question]:
 
 
 def _hides_a_slow_write(timeline: list[dict[str, Any]], start: str, end: str | None) -> bool:
-    """docs/differences.md, "Ranges of one slow write": it completed over a compaction planned after all of the range."""
+    """docs/differences.md, "Ranges of one slow write": it completed over a compaction planned after the range."""
     done = [row for row in timeline if row["state"] == "completed" and row["action"] in WRITES]
     told = [row for row in done if start < row["completed"] and (end is None or row["completed"] <= end)]
     newest = max((row["requested"] for row in told), default="")
