@@ -11,6 +11,7 @@ use hudini_format::history::{self, Entry, HistoryFile, Manifest};
 use hudini_format::instant::Action;
 use hudini_table::options::{QueryType, TableType};
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
+use hudini_table::write::CommitResult;
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
@@ -109,22 +110,49 @@ fn files_that_were_cleaned_are_missed(#[case] table_type: TableType) {
     let last = Ok(vec![change("u", "a", Some(2), Some(3))]);
 
     world.store.delete(&files[0]).unwrap();
+    let is_cow = table_type == TableType::CopyOnWrite;
     assert_eq!(kind(None, Some(completed[0])), gone, "nothing says that it was cleaned");
-    if table_type == TableType::CopyOnWrite {
-        assert_eq!(kind(Some(completed[0]), Some(completed[1])), gone, "a write says what it found");
-    }
+    assert_eq!(kind(Some(completed[0]), Some(completed[1])), gone, "what was there before");
+    assert_eq!(kind(Some(completed[1]), None), if is_cow { last.clone() } else { gone }, "a log is merged with its base");
     world.clean_of(&files[0]);
     assert_eq!(kind(None, Some(completed[0])), cleaned, "the file itself");
-    if table_type == TableType::CopyOnWrite {
-        assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "a write says what it found");
-        assert_eq!(kind(Some(completed[1]), None), last, "this range needs no such file");
+    assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "what was there before");
+    assert_eq!(kind(Some(completed[1]), None), if is_cow { last } else { cleaned.clone() }, "as above");
+    if is_cow {
         return;
     }
     let clean = CleanMetadata { earliest_commit_to_retain: writes[2].0.clone(), ..CleanMetadata::default() };
     let path = format!(".hoodie/timeline/{}_29991231235959999.clean", completed[2]);
     world.store.replace(&path, &clean.encode().unwrap()).unwrap();
     assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "a clean says what it left");
-    assert!(kind(Some(completed[1]), None).is_ok());
+}
+
+/// Whatever it is: no older file stands in for it.
+#[rstest]
+fn a_log_that_is_gone_is_missed(#[values(false, true)] is_archived: bool) {
+    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::mor() });
+    let table = spec.create(&world);
+    let mut writes = Vec::new();
+    let mut files = Vec::new();
+    for ts in 1..=4 {
+        let before = world.data_files();
+        writes.push(spec.upsert(&table, &[row("a", "A", ts, "")]).unwrap());
+        files.push(world.data_files().difference(&before).next().unwrap().clone());
+    }
+    let completed: Vec<_> = writes.iter().map(|write| write.completed.clone().unwrap()).collect();
+    if is_archived {
+        archive(&world, &writes[..2]);
+    }
+    world.store.delete(&files[1]).unwrap();
+    let kind = |start: Option<usize>, end: Option<usize>| {
+        let time = |n: usize| completed[n].as_str();
+        told(&table, start.map(time), end.map(time)).map_err(|e| (e.kind(), e.path().map(str::to_owned)))
+    };
+    let gone = Err((ErrorKind::StorageFailure, Some(files[1].clone())));
+    assert_eq!(kind(None, Some(0)), Ok(vec![change("i", "a", None, Some(1))]), "this range needs no such file");
+    assert_eq!(kind(Some(0), Some(1)).unwrap_err().0, ErrorKind::StorageFailure, "the write's own");
+    assert_eq!(kind(Some(1), Some(2)), gone, "before the write");
+    assert_eq!(kind(Some(2), None), gone, "before the write, and a log of another in between");
 }
 
 #[rstest]
@@ -145,6 +173,31 @@ fn what_is_compared_stays_within_the_memory_limit(
     assert_eq!(read(1000).unwrap_err().kind(), ErrorKind::MemoryLimit);
 }
 
+/// Moves writes from the active timeline into a new history.
+fn archive(world: &World, writes: &[CommitResult]) {
+    let timeline = ".hoodie/timeline";
+    let mut entries = Vec::new();
+    for write in writes {
+        let (requested, completed) = (write.instant.clone().unwrap(), write.completed.clone());
+        let mut metadata = None;
+        for entry in world.store.list(timeline).unwrap().iter().filter(|entry| entry.name().starts_with(&requested)) {
+            let path = format!("{timeline}/{}", entry.name());
+            let bytes = world.store.read(&path).unwrap().unwrap();
+            metadata = metadata.or(entry.name().contains('_').then_some(bytes));
+            world.store.delete(&path).unwrap();
+        }
+        let metadata = metadata.map(|bytes| bytes.to_vec());
+        entries.push(Entry { requested, completed, action: Some(Action::DeltaCommit), metadata, plan: None });
+    }
+    let bytes = history::write(&entries).unwrap();
+    let name = format!("{}_{}_0.parquet", entries[0].requested, entries.last().unwrap().completed.as_ref().unwrap());
+    let file = HistoryFile { file_name: name.clone(), file_len: bytes.len() as u64 };
+    let folder = format!("{timeline}/history");
+    world.put(&format!("{folder}/{name}"), &bytes);
+    world.put(&format!("{folder}/manifest_1"), &Manifest { files: vec![file] }.encode());
+    world.put(&format!("{folder}/_version_"), b"1");
+}
+
 /// A reader that has kept up asks from the newest write on that was archived since.
 #[rstest]
 fn archived_writes_are_in_the_state_before(
@@ -153,29 +206,11 @@ fn archived_writes_are_in_the_state_before(
     let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::new(table_type) });
     let table = spec.create(&world);
     let write = |ts, key: &str| spec.upsert(&table, &[row(key, "A", ts, "")]).unwrap();
-    let archived = [write(1, "a"), write(2, "a")].map(|w| (w.instant.unwrap(), w.completed.unwrap()));
+    let archived = [write(1, "a"), write(2, "a")];
     write(3, "b");
-    let timeline = ".hoodie/timeline";
-    for entry in world.store.list(timeline).unwrap() {
-        if archived.iter().any(|(instant, _)| entry.name().starts_with(instant.as_str())) {
-            world.store.delete(&format!("{timeline}/{}", entry.name())).unwrap();
-        }
-    }
-    let entry = |(requested, completed): &(String, String)| Entry {
-        requested: requested.clone(),
-        completed: Some(completed.clone()),
-        action: Some(Action::DeltaCommit),
-        metadata: None,
-        plan: None,
-    };
-    let bytes = history::write(&archived.iter().map(entry).collect::<Vec<_>>()).unwrap();
-    let name = format!("{}_{}_0.parquet", archived[0].0, archived[1].0);
-    let file = HistoryFile { file_name: name.clone(), file_len: bytes.len() as u64 };
-    let folder = format!("{timeline}/history");
-    world.store.replace(&format!("{folder}/{name}"), &bytes).unwrap();
-    world.store.replace(&format!("{folder}/manifest_1"), &Manifest { files: vec![file] }.encode()).unwrap();
-    world.store.replace(&format!("{folder}/_version_"), b"1").unwrap();
-    assert_eq!(told(&table, Some(&archived[1].1), None).unwrap(), [change("i", "b", None, Some(3))]);
+    archive(&world, &archived);
+    let newest = archived[1].completed.as_deref();
+    assert_eq!(told(&table, newest, None).unwrap(), [change("i", "b", None, Some(3))]);
 }
 
 #[test]

@@ -124,12 +124,11 @@ pub(super) fn pin(
         let [start, end] = [start, end].map(|text| text.as_deref().map(moment).transpose());
         let window = Window { start: start?, end: end? };
         if let Some(images) = request.changes {
-            let (snapshot, parts, warning) = changes::pin(table, config, &window)?;
+            let (snapshot, parts, warnings) = changes::pin(table, config, &window)?;
             shape.check_changes(config, &snapshot)?;
             laps.done("listing");
             let found = Found::Changes { images, parts };
             let (pruned, listing) = (Pruned::default(), Source::Storage);
-            let warnings = Vec::from_iter(warning);
             return Ok((snapshot, Pinned { found, pruned, listing, warnings, took: laps.took }));
         }
         let (snapshot, candidates) = incremental::pin(table, config, request, &window, &mut laps)?;

@@ -20,7 +20,7 @@ use crate::{Error, Result};
 
 pub(crate) use archived::Archived;
 use named::holds_rows;
-pub(crate) use named::{Absent, FileKey, Missing, Taken, holds_data, kind_of, last_of, missing};
+pub(crate) use named::{Absent, FileKey, Missing, Names, Taken, holds_data, kind_of, last_of, missing, named_ever};
 pub(crate) use slices::PartitionFiles;
 
 /// In every partition directory; without it, Apache Hudi does not see the partition.

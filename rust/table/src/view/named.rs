@@ -131,13 +131,13 @@ impl Listing {
             }
             None => BTreeSet::new(),
         };
-        self.warnings.extend(damage.map(|error| {
-            format!(
-                "files of archived commits are not missed if they are gone, because the history cannot be read: {error}"
-            )
-        }));
+        self.warnings.extend(damage.as_ref().map(not_missed));
         Ok(gone)
     }
+}
+
+fn not_missed(damage: &Error) -> String {
+    format!("files of archived commits are not missed if they are gone, because the history cannot be read: {damage}")
 }
 
 /// What was read; an error that comes of damage, or of what hudini does not know, is kept in its place.
@@ -168,18 +168,66 @@ pub(crate) fn holds_data(name: &str) -> bool {
     LogFileName::parse(name).is_some() || BaseFileName::parse(name).is_some()
 }
 
+/// Names of files with rows, by partition.
+pub(crate) type Names = BTreeMap<String, BTreeSet<String>>;
+
+/// What commits of the snapshot ever named in these partitions, and a warning if not all of the history can be read. States
+/// of the past have files that are in no slice of now.
+pub(crate) fn named_ever(
+    storage: &dyn Storage,
+    config: &TableConfig,
+    timeline: &Timeline,
+    snapshot: &Snapshot,
+    partitions: &BTreeSet<String>,
+) -> Result<(Names, Option<String>)> {
+    let mut damage = None;
+    let whole = damage_aside(timeline.clone().with_history(storage, config), &mut damage)?;
+    let timeline = whole.as_ref().unwrap_or(timeline);
+    let mut named = Names::new();
+    for instant in timeline.commits().filter(|instant| snapshot.is_committed(&instant.requested)) {
+        let files = if instant.is_archived() {
+            damage_aside(timeline.commit_files(storage, instant), &mut damage)?
+        } else {
+            timeline.if_there(storage, instant, |timeline| timeline.commit_files(storage, instant))?
+        };
+        for (partition, paths) in files.iter().flat_map(CommitFiles::written) {
+            if partitions.contains(partition) {
+                let names = named.entry(partition.to_owned()).or_default();
+                names.extend(paths.map(last_of).filter(|name| holds_rows(name)).map(str::to_owned));
+            }
+        }
+    }
+    Ok((named, damage.as_ref().map(not_missed)))
+}
+
 /// Files that were named and not listed.
 #[derive(Debug, Default)]
 pub(crate) struct Absent(BTreeSet<FileKey>);
 
 impl Absent {
+    /// Adds to what was listed of a partition what should be there as well.
+    pub(crate) fn fill(&mut self, partition: &str, listed: &mut Vec<DataFile>, mut named: BTreeSet<String>) {
+        for file in listed.iter() {
+            named.remove(&file.name);
+        }
+        self.0.extend(named.iter().map(|name| (partition.to_owned(), name.clone())));
+        listed.extend(named.into_iter().map(|name| DataFile { name, size: 0 }));
+    }
+
+    pub(crate) fn has(&self, partition: &str, name: &str) -> bool {
+        self.0.contains(&(partition.to_owned(), name.to_owned()))
+    }
+
+    /// The name of one that the slice needs.
+    pub(crate) fn of_slice<'s>(&self, slice: &'s FileSlice) -> Option<&'s str> {
+        let mut names = slice.base.iter().chain(&slice.logs).map(|file| file.name.as_str());
+        names.find(|name| self.has(&slice.partition, name))
+    }
+
     /// An error if slices need some of them.
     pub(crate) fn check(&self, storage: &dyn Storage, slices: &[FileSlice]) -> Result<()> {
-        let of_slice = |slice: &FileSlice| -> Vec<FileKey> {
-            let files = slice.base.iter().chain(&slice.logs);
-            files.map(|file| (slice.partition.clone(), file.name.clone())).collect()
-        };
-        let Some(key) = slices.iter().flat_map(of_slice).find(|key| self.0.contains(key)) else { return Ok(()) };
+        let of_slice = |slice: &FileSlice| Some((slice.partition.clone(), self.of_slice(slice)?.to_owned()));
+        let Some(key) = slices.iter().find_map(of_slice) else { return Ok(()) };
         let path = in_partition(&key.0, &key.1);
         let kind = kind_of(&key.1);
         if storage.head(&path)?.is_some() {

@@ -13,7 +13,7 @@ use crate::scan::incremental::Window;
 use crate::storage::Storage;
 use crate::table::Table;
 use crate::timeline::{CompletionTimes, Instant, Snapshot, Timeline, Until, whole_since};
-use crate::view::{self, BASE_EXTENSION, FileSlice, Missing, PartitionFiles};
+use crate::view::{self, Absent, BASE_EXTENSION, FileSlice, Missing, Names, PartitionFiles, named_ever};
 use crate::{Error, ErrorKind, Result};
 
 /// Operations that write rows anew and change none.
@@ -24,7 +24,7 @@ pub(in crate::scan) fn pin(
     table: &Table,
     config: &TableConfig,
     window: &Window,
-) -> Result<(Snapshot, Vec<Part>, Option<String>)> {
+) -> Result<(Snapshot, Vec<Part>, Vec<String>)> {
     let storage = table.storage.as_ref();
     let timeline = window.timeline(storage, config)?;
     let window = window.settled(table, &timeline)?;
@@ -32,6 +32,8 @@ pub(in crate::scan) fn pin(
     let snapshot = Snapshot::pin(storage, config, &timeline, until)?;
     let mut commits: Vec<_> = timeline.commits().filter(|instant| window.holds(instant)).collect();
     commits.sort_by(|a, b| (&a.completed, &a.requested).cmp(&(&b.completed, &b.requested)));
+    let touched = touched(storage, &timeline, &commits)?;
+    let (named, warning) = named_ever(storage, config, &timeline, &snapshot, &touched)?;
     let mut plan = Plan {
         storage,
         // Groups that were replaced since had files all the same, and compactions merge nothing that matters here.
@@ -44,6 +46,8 @@ pub(in crate::scan) fn pin(
         whole_since: whole_since(storage, &timeline)?,
         rows_tell_commits: !config.has_virtual_keys(),
         gone: replaced_before(storage, &timeline, window.start.as_ref())?,
+        named,
+        absent: Absent::default(),
         partitions: BTreeMap::new(),
         parts: Vec::new(),
     };
@@ -56,7 +60,18 @@ pub(in crate::scan) fn pin(
         }
     }
     timeline.check_whole(storage, config)?;
-    Ok((snapshot, plan.parts, timeline.warning()))
+    Ok((snapshot, plan.parts, warning.into_iter().chain(timeline.warning()).collect()))
+}
+
+/// The partitions of which these commits tell anything.
+fn touched(storage: &dyn Storage, timeline: &Timeline, commits: &[&Instant]) -> Result<BTreeSet<String>> {
+    let mut partitions = BTreeSet::new();
+    for instant in commits {
+        let files = timeline.commit_files(storage, instant)?;
+        partitions.extend(files.written().map(|(partition, _)| partition.to_owned()));
+        partitions.extend(files.partition_to_replace_file_ids.unwrap_or_default().into_keys());
+    }
+    Ok(partitions)
 }
 
 /// The file groups that were replaced before the range.
@@ -99,6 +114,10 @@ struct Plan<'s> {
     rows_tell_commits: bool,
     /// Replaced by now. Who writes to one all the same (buckets without locks keep their ids) writes what nobody sees.
     gone: BTreeSet<Group>,
+    /// What commits name in the partitions that the range touches.
+    named: Names,
+    /// What of that is not there. It is put into states as if it were, so that no older file stands in for it.
+    absent: Absent,
     /// The files of each file group, listed when a write needs the partition.
     partitions: BTreeMap<String, BTreeMap<String, PartitionFiles>>,
     parts: Vec<Part>,
@@ -158,6 +177,7 @@ impl Plan<'_> {
     fn replaced(&mut self, around: &Around<'_>, partition: &str, id: &str) -> Result<Option<FileSlice>> {
         let slice = self.slice(&around.before, partition, id)?;
         self.check_whole(around)?;
+        self.check_there(around, slice.as_ref())?;
         if slice.is_none() && !self.files(partition)?.contains_key(id) {
             return Err(self.missing(around, partition, id, BEFORE)?);
         }
@@ -178,23 +198,28 @@ impl Plan<'_> {
         }
         let before = self.slice(&around.before, partition, id)?;
         // Where what was written is gone, an older slice would stand in for it.
-        let after = self.slice(&around.after, partition, id)?.filter(|after| is_there(after, &stats));
-        let whole = self.check_before(around, partition, id, before.as_ref(), &stats);
+        let after = self.slice(&around.after, partition, id)?.filter(|after| self.is_there(after, &stats));
+        let whole = self
+            .check_before(around, partition, id, before.as_ref(), &stats)
+            .and_then(|()| self.check_there(around, before.as_ref()));
+        let lacks_nothing = |slice: &FileSlice| self.absent.of_slice(slice).is_none();
         let logs = stats.iter().filter_map(|stat| stat.cdc_stats.as_ref()).flatten();
         let files: Vec<_> = logs.map(|(path, bytes)| change_log(path, *bytes)).collect::<Result<_>>()?;
         if !files.is_empty() {
-            // Most logs have no need of it.
-            let before = before.filter(|_| whole.is_ok());
+            // Most logs have no need of them.
+            let (before, after) = (before.filter(|_| whole.is_ok()), after.filter(lacks_nothing));
             return Ok(Some(FoundIn::Logs { files, before, after }));
         }
         if let Some(after) = &after
             && before.is_some()
             && self.rows_tell_commits
+            && lacks_nothing(after)
             && stats.iter().all(|stat| only_inserts(stat))
         {
             return Ok(Some(FoundIn::Inserts(after.clone())));
         }
         whole?;
+        self.check_there(around, after.as_ref())?;
         let wrote_nothing = stats.iter().all(|stat| stat.num_writes == Some(0) && base_of(stat).is_some());
         Ok(match (before, after) {
             (Some(before), None) if wrote_nothing => Some(FoundIn::Gone(before)),
@@ -221,7 +246,8 @@ impl Plan<'_> {
         match self.partitions.entry(partition.to_owned()) {
             Entry::Occupied(listed) => Ok(listed.into_mut()),
             Entry::Vacant(unlisted) => {
-                let files = view::files_in(self.storage, partition)?;
+                let mut files = view::files_in(self.storage, partition)?;
+                self.absent.fill(partition, &mut files, self.named.remove(partition).unwrap_or_default());
                 Ok(unlisted.insert(view::data_files(files, BASE_EXTENSION, partition)?.by_group()))
             }
         }
@@ -248,6 +274,25 @@ impl Plan<'_> {
         }
         let starts_group = previous == NO_PREVIOUS_COMMIT && stats.iter().all(|stat| base_of(stat).is_some());
         if starts_group { Ok(()) } else { self.check_whole(around) }
+    }
+
+    /// An error if a state around the write needs a file that is gone.
+    fn check_there(&self, around: &Around<'_>, slice: Option<&FileSlice>) -> Result<()> {
+        let gone = slice.and_then(|slice| Some((&slice.partition, self.absent.of_slice(slice)?)));
+        match gone {
+            Some((partition, name)) => {
+                self.check_whole(around)?;
+                Err(view::missing(self.storage, Missing::File(partition, name), &needed(around.instant, BEFORE))?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the files that a write speaks of are in the slice.
+    fn is_there(&self, slice: &FileSlice, stats: &[&WriteStat]) -> bool {
+        let names = || slice.base.iter().chain(&slice.logs).map(|file| file.name.as_str());
+        let has = |name: &str| names().any(|there| there == name) && !self.absent.has(&slice.partition, name);
+        stats.iter().filter_map(|stat| name_of(stat)).all(has)
     }
 
     fn check_whole(&self, around: &Around<'_>) -> Result<()> {
@@ -279,12 +324,6 @@ fn base_of(stat: &WriteStat) -> Option<BaseFileName> {
 
 fn name_of(stat: &WriteStat) -> Option<&str> {
     stat.path.as_deref().and_then(|path| path.rsplit('/').next())
-}
-
-/// Whether the files that a write speaks of are in the slice.
-fn is_there(slice: &FileSlice, stats: &[&WriteStat]) -> bool {
-    let has = |name: &str| slice.base.iter().chain(&slice.logs).any(|file| file.name == name);
-    stats.iter().filter_map(|stat| name_of(stat)).all(has)
 }
 
 /// Whether a write of a base file changed none of the rows that it carried along.
