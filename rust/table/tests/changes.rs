@@ -113,7 +113,11 @@ fn files_that_were_cleaned_are_missed(#[case] table_type: TableType) {
     let is_cow = table_type == TableType::CopyOnWrite;
     assert_eq!(kind(None, Some(completed[0])), gone, "nothing says that it was cleaned");
     assert_eq!(kind(Some(completed[0]), Some(completed[1])), gone, "what was there before");
-    assert_eq!(kind(Some(completed[1]), None), if is_cow { last.clone() } else { gone }, "a log is merged with its base");
+    assert_eq!(
+        kind(Some(completed[1]), None),
+        if is_cow { last.clone() } else { gone },
+        "a log is merged with its base"
+    );
     world.clean_of(&files[0]);
     assert_eq!(kind(None, Some(completed[0])), cleaned, "the file itself");
     assert_eq!(kind(Some(completed[0]), Some(completed[1])), cleaned, "what was there before");

@@ -175,6 +175,10 @@ fn a_table_without_a_metadata_table_is_listed_from_storage_without_a_word() {
 }
 
 /// A merge-on-read table of version 6, its metadata table with these partitions.
+/// Commits that only name files state none.
+const SCHEMA: &str =
+    r#"hoodie.table.create.schema={"type":"record","name":"t","fields":[{"name":"id","type":"string"}]}"#;
+
 fn lake_of_version_6(partitions: &str) -> Lake {
     let world = World::new(Place::Memory);
     let properties = |name: &str, more: &str| {
@@ -185,7 +189,7 @@ fn lake_of_version_6(partitions: &str) -> Lake {
     };
     let own = format!(
         "hoodie.table.metadata.partitions={partitions}\nhoodie.compaction.payload.class=\
-         org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+         org.apache.hudi.common.model.OverwriteWithLatestAvroPayload\n{SCHEMA}"
     );
     world.put(".hoodie/hoodie.properties", properties("t", &own).as_bytes());
     world.put(

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use arrow_select::concat::concat_batches;
 use golden::golden_files;
 use hudini_table::context::{Context, ManualClock, Watch};
@@ -44,22 +45,45 @@ fn table(storage: Arc<dyn Storage>) -> Table {
     Table { location, storage, context: Context::system(Some(1)), options: Options::parse(Vec::new()).unwrap() }
 }
 
-/// All that is answered, or the first error.
-fn answer(storage: Arc<dyn Storage>, request: &ScanRequest) -> Result<RecordBatch> {
-    let scan = Scan::plan(&table(storage), request.clone())?;
-    let batches = scan.read()?.collect::<Result<Vec<_>>>()?;
-    Ok(concat_batches(scan.schema(), &batches)?)
+struct Question {
+    name: &'static str,
+    request: ScanRequest,
+    lists_folders: bool,
 }
 
-fn requests() -> Vec<(&'static str, ScanRequest)> {
+impl Question {
+    fn new(name: &'static str, request: ScanRequest) -> Self {
+        Self { name, request, lists_folders: false }
+    }
+
+    /// All that is answered, or the first error.
+    fn ask(&self, storage: Arc<dyn Storage>) -> Result<RecordBatch> {
+        let mut table = table(storage);
+        if self.lists_folders {
+            table.options = Options::parse([("hoodie.metadata.enable".to_owned(), "false".to_owned())]).unwrap();
+        }
+        let scan = Scan::plan(&table, self.request.clone())?;
+        let batches = scan.read()?.collect::<Result<Vec<_>>>()?;
+        Ok(concat_batches(scan.schema(), &batches)?)
+    }
+}
+
+/// What a table is asked for its rows: one of them by its key, so that indexes are asked if there are any.
+fn questions(storage: &Arc<dyn Storage>) -> Vec<Question> {
+    let snapshot = Question::new("snapshot", ScanRequest::default());
+    let rows = snapshot.ask(Arc::clone(storage)).unwrap();
+    let key = rows.column_by_name("_hoodie_record_key").unwrap().as_string::<i32>().value(rows.num_rows() / 2);
+    let filter = Some(format!("_hoodie_record_key = '{key}'"));
+    let as_of = table(Arc::clone(storage)).snapshot(None).unwrap().newest().map(str::to_owned);
     let window = Some(Window { start: None, end: None });
-    let filter = Some("_hoodie_record_key = '1' or _hoodie_record_key = 'id:1'".to_owned());
     vec![
-        ("snapshot", ScanRequest::default()),
-        ("read-optimised", ScanRequest { mode: Some(QueryType::ReadOptimized), ..ScanRequest::default() }),
-        ("filter", ScanRequest { filter, ..ScanRequest::default() }),
-        ("incremental", ScanRequest { window: window.clone(), ..ScanRequest::default() }),
-        ("changes", ScanRequest { window, changes: Some(Images::Json), ..ScanRequest::default() }),
+        snapshot,
+        Question { lists_folders: true, ..Question::new("folders", ScanRequest::default()) },
+        Question::new("read-optimised", ScanRequest { mode: Some(QueryType::ReadOptimized), ..ScanRequest::default() }),
+        Question::new("filter", ScanRequest { filter, ..ScanRequest::default() }),
+        Question::new("time travel", ScanRequest { as_of, ..ScanRequest::default() }),
+        Question::new("incremental", ScanRequest { window: window.clone(), ..ScanRequest::default() }),
+        Question::new("changes", ScanRequest { window, changes: Some(Images::Json), ..ScanRequest::default() }),
     ]
 }
 
@@ -81,17 +105,13 @@ fn no_fault_of_a_read_makes_a_wrong_answer(
     case: &str,
 ) {
     let inner = stored(case);
-    let swept = |(at, (name, request)): (usize, (_, ScanRequest))| {
-        sweep(
-            &inner,
-            at,
-            &format!("{case}: {name}"),
-            |storage| answer(storage, &request),
-            |rows, expected, _| rows == expected,
-        )
-    };
-    let faults: usize = requests().into_iter().enumerate().map(swept).sum();
-    assert!(faults > 100, "{case}: {faults} faults");
+    for (at, question) in questions(&inner).into_iter().enumerate() {
+        let what = format!("{case}: {}", question.name);
+        let ask = |storage| question.ask(storage);
+        let faults = sweep(&inner, at, &what, ask, |rows, expected, _| rows == expected);
+        // Cleans took what the beginning of some tables needs.
+        assert!(faults > 0 || ["incremental", "changes"].contains(&question.name), "{what}: no answer");
+    }
 }
 
 /// Asks once for each call that the question takes, or for so many of them, with a fault at that call. How many faults

@@ -5,9 +5,10 @@
 //! and again, and too old a file, or none, means death to everybody else.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::context::Context;
 use crate::context::ticker::Ticker;
+use crate::context::{Clock, Context};
 use crate::options::{self, Options};
 use crate::storage::{Entry, LockGuard, Storage};
 use crate::{Error, ErrorKind, Result};
@@ -34,33 +35,61 @@ pub struct Heart {
     storage: Arc<dyn Storage>,
     time: String,
     guard: Box<dyn LockGuard>,
+    pulse: Arc<Pulse>,
     ticker: Ticker,
+}
+
+/// When the heart last beat, as others see it.
+#[derive(Debug)]
+struct Pulse {
+    clock: Arc<dyn Clock>,
+    last_ms: AtomicI64,
+    patience_ms: i64,
+}
+
+impl Pulse {
+    /// Whether everybody knows that we live.
+    fn is_felt(&self) -> bool {
+        self.clock.now_ms() - self.last_ms.load(Ordering::SeqCst) <= self.patience_ms
+    }
+
+    /// Once it was silent for too long it stays so: others may have made up their minds, and Apache Hudi does not look again.
+    fn beat(&self, storage: &dyn Storage, path: &str) {
+        let now = self.clock.now_ms();
+        if self.is_felt() && storage.replace(path, b"").is_ok() {
+            self.last_ms.store(now, Ordering::SeqCst);
+        }
+    }
 }
 
 impl Heart {
     /// Callers hold the table's lock.
-    pub fn start(storage: &Arc<dyn Storage>, options: &Options, time: &str) -> Result<Self> {
+    pub fn start(storage: &Arc<dyn Storage>, context: &Context, options: &Options, time: &str) -> Result<Self> {
         let guard = storage.try_lock(&life_lock_path(time))?;
         let guard = guard.ok_or_else(|| {
             Error::new(ErrorKind::CommitConflict, "another writer lives under this instant").at_instant(time)
         })?;
         let path = heartbeat_path(time);
+        let clock = Arc::clone(&context.clock);
+        let pulse = Pulse { last_ms: AtomicI64::new(clock.now_ms()), patience_ms: patience_ms(options)?, clock };
         storage.replace(&path, b"")?;
         let interval = options.get_or_default(&options::HEARTBEAT_INTERVAL_MS)?;
-        let beating = Arc::clone(storage);
+        let (pulse, beating) = (Arc::new(pulse), Arc::clone(storage));
+        let beats = Arc::clone(&pulse);
         // A missed beat is no failure: others allow for several.
-        let ticker = Ticker::start(interval / BEATS_PER_INTERVAL, move || drop(beating.replace(&path, b"")));
-        Ok(Self { storage: Arc::clone(storage), time: time.to_owned(), guard, ticker })
+        let ticker = Ticker::start(interval / BEATS_PER_INTERVAL, move || beats.beat(beating.as_ref(), &path));
+        Ok(Self { storage: Arc::clone(storage), time: time.to_owned(), guard, pulse, ticker })
     }
 
     /// Whether nobody can have taken us for dead.
     pub fn stands(&self) -> Result<bool> {
-        Ok(self.guard.still_held()? && self.storage.head(&heartbeat_path(&self.time))?.is_some())
+        let is_felt = self.pulse.is_felt() && self.guard.still_held()?;
+        Ok(is_felt && self.storage.head(&heartbeat_path(&self.time))?.is_some())
     }
 
     /// Ends the life in good order, after the write has completed or was rolled back.
     pub fn stop(self) -> Result<()> {
-        let Self { storage, time, guard, ticker } = self;
+        let Self { storage, time, guard, ticker, .. } = self;
         // A beat after the heartbeat was removed would bring it back.
         drop(ticker);
         let forgotten = forget(storage.as_ref(), &time);
@@ -119,4 +148,40 @@ pub(crate) fn forget(storage: &dyn Storage, time: &str) -> Result<()> {
 /// Ends a life for which somebody stood in; the heartbeat, if there is one, is somebody else's.
 pub(crate) fn step_back(storage: &dyn Storage, time: &str) -> Result<()> {
     storage.delete(&life_lock_path(time)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::ManualClock;
+    use crate::storage::memory::Memory;
+
+    #[test]
+    fn a_pulse_that_was_not_felt_for_too_long_does_not_come_back() {
+        let clock = Arc::new(ManualClock::new(0));
+        let storage = Memory::new("t", Arc::clone(&clock) as _);
+        let pulse = Pulse { clock: Arc::clone(&clock) as _, last_ms: AtomicI64::new(0), patience_ms: 100 };
+        for _ in 0..3 {
+            clock.advance(60);
+            pulse.beat(&storage, "beat");
+        }
+        assert!(pulse.is_felt());
+        clock.advance(101);
+        assert!(!pulse.is_felt());
+        pulse.beat(&storage, "beat");
+        assert!(!pulse.is_felt());
+        assert_eq!(storage.head("beat").unwrap().unwrap().modified_ms, 180);
+    }
+
+    #[test]
+    fn a_beat_that_did_not_arrive_is_none() {
+        let clock = Arc::new(ManualClock::new(0));
+        let storage = Memory::new("t", Arc::clone(&clock) as _);
+        let pulse = Pulse { clock: Arc::clone(&clock) as _, last_ms: AtomicI64::new(0), patience_ms: 100 };
+        for _ in 0..2 {
+            clock.advance(60);
+            pulse.beat(&storage, "no/../path");
+        }
+        assert!(!pulse.is_felt());
+    }
 }

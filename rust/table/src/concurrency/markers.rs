@@ -32,18 +32,25 @@ fn dir(time: &str) -> String {
     format!("{TEMP}/{time}")
 }
 
+fn path(time: &str, partition: &str, file: &str, kind: MarkerKind) -> String {
+    format!("{}/{}", dir(time), MarkerName { partition: partition.to_owned(), file: file.to_owned(), kind })
+}
+
 /// Makes the marker of one file. One that is there already is fine: a task may be tried again.
 pub fn create(storage: &dyn Storage, time: &str, partition: &str, file: &str, kind: MarkerKind) -> Result<()> {
-    let marker = MarkerName { partition: partition.to_owned(), file: file.to_owned(), kind };
-    match storage.create(&format!("{}/{marker}", dir(time)), b"")? {
+    match storage.create(&path(time, partition, file, kind), b"")? {
         Put::Done(_) | Put::Refused => Ok(()),
     }
 }
 
 /// Whether the marker of a file is there.
 pub fn is_marked(storage: &dyn Storage, time: &str, partition: &str, file: &str, kind: MarkerKind) -> Result<bool> {
-    let marker = MarkerName { partition: partition.to_owned(), file: file.to_owned(), kind };
-    Ok(storage.head(&format!("{}/{marker}", dir(time)))?.is_some())
+    Ok(storage.head(&path(time, partition, file, kind))?.is_some())
+}
+
+/// Removes the marker of one file, which is gone.
+pub fn delete(storage: &dyn Storage, time: &str, partition: &str, file: &str, kind: MarkerKind) -> Result<()> {
+    storage.delete(&path(time, partition, file, kind)).map(drop)
 }
 
 /// All files that the write has begun, whoever writes: Apache Hudi's timeline server keeps many names in one file.
@@ -85,8 +92,12 @@ fn no_marker(name: &str, path: &str) -> Error {
 }
 
 /// Removes files of attempts that were lost: marked, and in nobody's result.
-pub fn remove_lost_files(storage: &dyn Storage, time: &str, stats: &[WriteStat]) -> Result<()> {
-    let kept: BTreeSet<&str> = stats.iter().filter_map(|s| s.path.as_deref()).collect();
+pub fn remove_lost_files<'s>(
+    storage: &dyn Storage,
+    time: &str,
+    stats: impl IntoIterator<Item = &'s WriteStat>,
+) -> Result<()> {
+    let kept: BTreeSet<&str> = stats.into_iter().filter_map(|s| s.path.as_deref()).collect();
     for marked in list(storage, time)? {
         let path = marked.path();
         if !kept.contains(path.as_str()) {
@@ -95,6 +106,13 @@ pub fn remove_lost_files(storage: &dyn Storage, time: &str, stats: &[WriteStat])
         }
     }
     Ok(())
+}
+
+/// What is left to do when a write has completed: an attempt that was lost may have made its file after those of the others
+/// were removed. From now on it sees itself that it came too late.
+pub fn clear_up<'s>(storage: &dyn Storage, time: &str, stats: impl IntoIterator<Item = &'s WriteStat>) -> Result<()> {
+    remove_lost_files(storage, time, stats)?;
+    delete_all(storage, time)
 }
 
 /// Removes the markers of a write that has completed or was rolled back.

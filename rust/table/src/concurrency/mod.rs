@@ -15,7 +15,7 @@ pub use lock::{TableLock, table_lock};
 pub(crate) use lock::{service_lock, try_service_lock};
 pub(crate) use markers::TEMP;
 pub use markers::{
-    Marked, MarkerKind, create as create_marker, delete_all as delete_markers, is_marked, list as list_markers,
-    remove_lost_files,
+    Marked, MarkerKind, clear_up, create as create_marker, delete as delete_marker, delete_all as delete_markers,
+    is_marked, list as list_markers, remove_lost_files,
 };
 pub(crate) use places::{LockKind, lock_places};

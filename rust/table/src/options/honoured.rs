@@ -259,7 +259,7 @@ options! {
     HEARTBEAT_MISSES: u32 = "hoodie.client.heartbeat.tolerable.misses";
     default "2";
     values "a whole number from 1 on", values::at_least::<1, u32>;
-    help "How many intervals a writer may be silent before its unfinished write is rolled back.";
+    help "How many intervals a writer may be silent. After that it commits no more, and what it began may be rolled back.";
 
     // Compaction.
     COMPACT_INLINE: bool = "hoodie.compact.inline";

@@ -151,7 +151,13 @@ mod tests {
     #[test]
     fn the_last_of_many_files_is_asked_where_no_other_is_left() {
         let memory = Memory::new("t", Arc::new(ManualClock::new(0)));
-        memory.replace(".hoodie/hoodie.properties", b"hoodie.table.name=t\nhoodie.table.version=9\n").unwrap();
+        memory
+            .replace(
+                ".hoodie/hoodie.properties",
+                b"hoodie.table.name=t\nhoodie.table.version=9\n\
+              hoodie.table.create.schema={\"type\":\"record\",\"name\":\"t\",\"fields\":[]}\n",
+            )
+            .unwrap();
         let path = |number: u32| format!("f-{number}_0-1-2_20261121090000000.parquet");
         let stat = |number| WriteStat { path: Some(path(number)), num_inserts: Some(1), ..WriteStat::zeroed() };
         let stats = BTreeMap::from([(String::new(), (0..2_000).map(stat).collect())]);

@@ -17,7 +17,7 @@ use crate::context::Clock;
 use crate::metadata::MetadataTable;
 use crate::options::{self, MergeType, QueryType};
 use crate::table::Table;
-use crate::timeline::{Order, Snapshot, Timeline, Until};
+use crate::timeline::{Order, Snapshot, Timeline, Until, untold_schema};
 use crate::view::{Absent, FileSlice, Listing, Partitions, Source};
 use crate::{Error, ErrorKind, Result};
 
@@ -189,6 +189,9 @@ impl Candidates {
         mut laps: Laps<'_>,
     ) -> Result<Pinned> {
         let Self { mut slices, commits, metadata, mut warnings, now } = self;
+        if snapshot.schema.is_none() && !slices.is_empty() {
+            return Err(untold_schema());
+        }
         slices.retain(|slice| choice.wants(slice));
         let mut pruned = choice.pruned();
         if let Some(metadata) = metadata.as_ref().filter(|_| !slices.is_empty())

@@ -59,12 +59,16 @@ pub(crate) fn recover(locked: Locked<'_>, config: &TableConfig) -> Result<()> {
     sweep(storage, locked.context, locked.options, &found)
 }
 
-/// Forgets writers that died before their instant was there, or after it had completed or was rolled back. Data files are
-/// not touched: an instant that the timeline does not show may be archived.
+/// Forgets writers that died before their instant was there, or after it had completed or was rolled back. Where the
+/// timeline does not show the instant, data files are not touched: it may be archived.
 fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Timeline) -> Result<()> {
     for time in concurrency::lives(storage)? {
         let pending = found.find(&time).is_some_and(|i| !i.is_completed());
         if !pending && concurrency::is_dead(storage, context, options, &time)? {
+            if let Some(commit) = found.commits().find(|commit| commit.requested == time) {
+                let metadata = found.commit_metadata(storage, commit)?;
+                concurrency::clear_up(storage, &time, metadata.write_stats())?;
+            }
             forget(storage, &time)?;
         }
     }
@@ -202,7 +206,8 @@ fn plan_of(storage: &dyn Storage, found: &Timeline, rollback: &Instant) -> Resul
 fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, action: &str) -> Result<()> {
     let storage = locked.store();
     let start = locked.context.clock.monotonic_ms();
-    let (partitions, deleted) = delete_marked(storage, victim)?;
+    let mut undone = Undone::default();
+    undone.delete_marked(storage, victim)?;
     // Before the victim leaves the timeline: until then nobody believes what the metadata table says of it.
     keep::take_back(locked, &TableConfig::load(storage)?, time, victim)?;
     let found = Timeline::load(storage, config)?;
@@ -210,13 +215,15 @@ fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, a
     let plan = pending.filter(|i| i.action.is_service_plan());
     if let Some(instant) = pending.filter(|i| !i.action.is_service_plan()) {
         timeline::remove_pending(storage, config, instant)?;
+        // A task of the victim that still runs sees from now on that it is not wanted. Until now it may have made files.
+        undone.delete_marked(storage, victim)?;
     }
     let metadata = RollbackMetadata {
         start_rollback_time: time.to_owned(),
         time_taken_in_millis: locked.context.clock.monotonic_ms() - start,
-        total_files_deleted: deleted,
+        total_files_deleted: undone.deleted,
         commits_rollback: vec![victim.to_owned()],
-        partition_metadata: partitions,
+        partition_metadata: undone.partitions,
         version: Some(VERSION),
         instants_rollback: vec![InstantInfo {
             commit_time: victim.to_owned(),
@@ -235,28 +242,45 @@ fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, a
     // As long as its rollback is pending, nobody may take a plan up again: the files of that attempt would be deleted too.
     if let Some(instant) = plan {
         timeline::back_to_requested(storage, config, instant)?;
+        // As above. What is left by a crash before this, the commit of the plan removes.
+        for file in concurrency::list_markers(storage, victim)? {
+            delete_file(storage, &file)?;
+        }
     }
     forget(storage, victim)?;
     concurrency::forget(storage, time)
 }
 
-/// Deletes the files of a write that are marked. Answers what is told of them, and how many were there.
-fn delete_marked(storage: &dyn Storage, victim: &str) -> Result<(BTreeMap<String, RollbackPartitionMetadata>, i32)> {
-    let mut partitions: BTreeMap<String, RollbackPartitionMetadata> = BTreeMap::new();
-    let mut deleted = 0;
-    for file in &concurrency::list_markers(storage, victim)? {
-        if delete_file(storage, file)? {
-            deleted += 1;
+/// What a rollback has deleted.
+#[derive(Default)]
+struct Undone {
+    told: BTreeSet<Marked>,
+    partitions: BTreeMap<String, RollbackPartitionMetadata>,
+    /// How many files were there.
+    deleted: i32,
+}
+
+impl Undone {
+    /// Deletes the files of a write that are marked.
+    fn delete_marked(&mut self, storage: &dyn Storage, victim: &str) -> Result<()> {
+        for file in &concurrency::list_markers(storage, victim)? {
+            if delete_file(storage, file)? {
+                self.deleted += 1;
+            }
+            if !self.told.insert(file.clone()) {
+                continue;
+            }
+            let partition = self.partitions.entry(file.partition.clone());
+            let partition = partition.or_insert_with(|| RollbackPartitionMetadata {
+                partition_path: file.partition.clone(),
+                rollback_log_files: Some(BTreeMap::new()),
+                log_files_from_failed_commit: Some(BTreeMap::new()),
+                ..RollbackPartitionMetadata::default()
+            });
+            partition.success_delete_files.push(absolute(storage, &file.path()));
         }
-        let partition = partitions.entry(file.partition.clone()).or_insert_with(|| RollbackPartitionMetadata {
-            partition_path: file.partition.clone(),
-            rollback_log_files: Some(BTreeMap::new()),
-            log_files_from_failed_commit: Some(BTreeMap::new()),
-            ..RollbackPartitionMetadata::default()
-        });
-        partition.success_delete_files.push(absolute(storage, &file.path()));
+        Ok(())
     }
-    Ok((partitions, deleted))
 }
 
 /// Whether the engine that began a rollback has come to its end as well.

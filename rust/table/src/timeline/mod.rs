@@ -34,7 +34,9 @@ pub(crate) use order::Order;
 #[cfg(test)]
 pub(crate) use snapshot::Cut;
 pub use snapshot::{PendingCompaction, Snapshot, Until};
-pub(crate) use snapshot::{arrow_schema, cleaned_away, first_pending_write, newest_at, planned_cleans, whole_since};
+pub(crate) use snapshot::{
+    arrow_schema, cleaned_away, first_pending_write, newest_at, planned_cleans, untold_schema, whole_since,
+};
 pub(crate) use times::time_after;
 pub use times::{completion_time, new_time};
 pub use transitions::{

@@ -155,6 +155,9 @@ impl Snapshot {
         if matches!(until, Until::Requested(_)) || snapshot.newest_files.is_none() {
             snapshot.newest_files = NewestFiles::of(storage, timeline)?;
         }
+        if snapshot.schema.is_none() && snapshot.newest_files.is_some() {
+            return Err(untold_schema());
+        }
         Ok(snapshot)
     }
 
@@ -271,6 +274,13 @@ impl Snapshot {
     pub fn newest(&self) -> Option<&str> {
         self.completed.keys().next_back().map(String::as_str)
     }
+}
+
+/// No column would mean no row's values: Apache Hudi asks the newest file then.
+pub(crate) fn untold_schema() -> Error {
+    Error::unsupported("a table with rows whose schema stands in no commit and no property").with_hint(
+        "let Apache Hudi write to it once: its commits state the schema; or set hoodie.table.create.schema, in Avro's JSON",
+    )
 }
 
 /// Whether the commit's operation is one that brings no rows of its own.

@@ -54,10 +54,7 @@ impl Output<'_> {
             ranges.add(&rows)?;
             writer.write(&rows)?;
         }
-        let written = writer.finish(|| {
-            self.check_still_wanted()?;
-            self.check_marked(name, kind)
-        })?;
+        let written = writer.finish(|| self.check_wanted(name, kind))?;
         let ranges = ranges.finish_with(&written)?;
         Ok((written, ranges))
     }
@@ -77,30 +74,32 @@ impl Output<'_> {
     }
 
     /// The last look before a file shows: an attempt that was given up for lost must publish neither after the commit nor
-    /// after a rollback. What it has written so far is a temporary file, which both of them remove.
-    pub(crate) fn check_still_wanted(&self) -> Result<()> {
+    /// after a rollback. What it has written so far is a temporary file. Both of them remove what is marked once the write has
+    /// ended, so who has not seen that yet has no temporary file any more.
+    pub(crate) fn check_wanted(&self, name: &str, kind: MarkerKind) -> Result<()> {
+        let Some(what) = self.ended(name, kind)? else { return Ok(()) };
+        // Nobody else looks for it any more.
+        concurrency::delete_marker(self.storage, self.instant, self.partition, name, kind)?;
+        let message = format!("the write was {what} while this attempt at a task ran");
+        Err(Error::new(ErrorKind::CommitConflict, message).at_path(self.inflight))
+    }
+
+    fn ended(&self, name: &str, kind: MarkerKind) -> Result<Option<&'static str>> {
         let (dir, inflight) = self.inflight.rsplit_once('/').unwrap_or(("", self.inflight));
         let names = self.storage.list(dir)?;
         let completed = |name: &str| {
             InstantFile::parse(name).is_some_and(|f| f.requested == self.instant && f.state == State::Completed)
         };
-        let stands = names.iter().any(|entry| entry.name() == inflight);
-        if stands && !names.iter().any(|entry| completed(entry.name())) {
-            return Ok(());
+        if !names.iter().any(|entry| entry.name() == inflight) {
+            return Ok(Some("rolled back"));
         }
-        let what = if stands { "committed" } else { "rolled back" };
-        Err(Error::new(ErrorKind::CommitConflict, format!("the write was {what} while this attempt at a task ran"))
-            .at_path(self.inflight))
-    }
-
-    /// A compaction that was rolled back is done again under the same instant: its inflight file stands again then, but the
-    /// markers of attempts of before are gone.
-    fn check_marked(&self, name: &str, kind: MarkerKind) -> Result<()> {
-        if concurrency::is_marked(self.storage, self.instant, self.partition, name, kind)? {
-            return Ok(());
+        if names.iter().any(|entry| completed(entry.name())) {
+            return Ok(Some("committed"));
         }
-        Err(Error::new(ErrorKind::CommitConflict, "the write was rolled back while this attempt at a task ran")
-            .at_path(in_partition(self.partition, name)))
+        // A compaction that was rolled back is done again under the same instant: its inflight file stands again then, but
+        // the markers of attempts of before are gone.
+        let is_marked = concurrency::is_marked(self.storage, self.instant, self.partition, name, kind)?;
+        Ok((!is_marked).then_some("rolled back"))
     }
 
     /// Of a base file that takes the place of another one with that instant, or of none.

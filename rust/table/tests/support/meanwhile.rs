@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use hudini_table::Result;
@@ -13,6 +13,7 @@ use hudini_table::storage::{Entry, LockGuard, Meta, Put, Storage, Ticket, Writer
 type Act = Box<dyn FnOnce() + Send>;
 
 pub struct Meanwhile {
+    me: Weak<Self>,
     store: Arc<dyn Storage>,
     calls: AtomicUsize,
     when: When,
@@ -44,7 +45,8 @@ impl Meanwhile {
     }
 
     fn when(store: Arc<dyn Storage>, when: When, act: impl FnOnce() + Send + 'static) -> Arc<Self> {
-        Arc::new(Self { store, calls: AtomicUsize::new(0), when, act: Mutex::new(Some(Box::new(act))) })
+        let act = Mutex::new(Some(Box::new(act) as Act));
+        Arc::new_cyclic(|me| Self { me: me.clone(), store, calls: AtomicUsize::new(0), when, act })
     }
 
     pub fn happened(&self) -> bool {
@@ -129,7 +131,8 @@ impl Storage for Meanwhile {
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn Writer>> {
-        self.call().writer(path)
+        let writer = self.call().writer(path)?;
+        Ok(Box::new(Counted { writer, calls: self.me.upgrade().unwrap() }))
     }
 
     fn discard_unfinished(&self, path: &str) -> Result<()> {
@@ -138,5 +141,28 @@ impl Storage for Meanwhile {
 
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn LockGuard>>> {
         self.call().try_lock(path)
+    }
+}
+
+/// That a file shows is a call as well.
+struct Counted {
+    writer: Box<dyn Writer>,
+    calls: Arc<Meanwhile>,
+}
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.writer.fmt(f)
+    }
+}
+
+impl Writer for Counted {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.writer.write(bytes)
+    }
+
+    fn close(self: Box<Self>) -> Result<Put> {
+        self.calls.call();
+        self.writer.close()
     }
 }

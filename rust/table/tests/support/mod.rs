@@ -564,6 +564,12 @@ impl Stages {
     }
 }
 
+/// Makes others take a writer for dead.
+pub fn declare_dead(world: &World, time: &str) {
+    assert!(world.store.delete(&format!(".hoodie/.heartbeat/{time}")).unwrap());
+    assert!(world.store.delete(&format!(".hoodie/.locks/{time}.alive")).unwrap());
+}
+
 /// A rollback of Apache Hudi that was cut off when its plan stood.
 pub fn rollback_cut_off_by_another_engine(world: &World, time: &str, victim: &str, files: &[&str]) {
     let root = world.store.root();

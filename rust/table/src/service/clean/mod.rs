@@ -182,7 +182,7 @@ impl Cleaner<'_> {
         begin::refuse_under_restore(&found)?;
         let Some(plan) = self.plan(&config, &found)? else { return Ok(None) };
         let time = timeline::new_time(&self.table.context, &config, &found)?;
-        let heart = Heart::start(&self.table.storage, self.options, &time)?;
+        let heart = Heart::start(&self.table.storage, &self.table.context, self.options, &time)?;
         if let Err(e) = timeline::request(storage, &config, &lock, &time, Action::Clean, &plan.encode()?) {
             // The plan may stand all the same; then the next clean carries it out.
             let _ = heart.stop();

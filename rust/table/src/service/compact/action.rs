@@ -129,7 +129,7 @@ impl Compaction {
             rollback(locked, &config, &time, Others::Finished)?;
         }
         let since = Timeline::load(storage, &config)?.newest_time().unwrap_or_default().to_owned();
-        let heart = Heart::start(&table.storage, options, &time)?;
+        let heart = Heart::start(&table.storage, &table.context, options, &time)?;
         if let Err(e) = timeline::to_inflight(storage, &config, &time, Action::Compaction, b"") {
             let _ = heart.stop();
             return Err(e);
@@ -171,7 +171,7 @@ impl Compaction {
             ..CommitResult::of_stats(&stats)
         };
         // The commit stands whatever becomes of these; the next writer removes what is left.
-        if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
+        if concurrency::clear_up(self.storage(), &self.time, &stats).is_ok() {
             let _ = self.heart.stop();
         }
         Ok(result)

@@ -49,7 +49,7 @@ impl Action {
         let mut result = self.result(&stats, completed);
         // The commit stands whatever becomes of these. As long as the signs of life are there, the next writer finds
         // the markers too, and removes both.
-        if concurrency::delete_markers(self.storage(), &self.time).is_ok() {
+        if concurrency::clear_up(self.storage(), &self.time, &stats).is_ok() {
             let _ = self.heart.stop();
         }
         result.warnings = self.request.options.clone().with(&self.table.options).warnings().to_vec();

@@ -167,7 +167,7 @@ impl Action {
         // Tasks would find out when they have begun.
         Ranges::new(&columns, &indexed).map(drop)?;
         let time = timeline::new_time(&table.context, &config, &found)?;
-        let heart = Heart::start(&table.storage, &options, &time)?;
+        let heart = Heart::start(&table.storage, &table.context, &options, &time)?;
         let kind = begin::kind_of(request.operation, &config);
         if let Err(e) = timeline::request(storage, &config, &lock, &time, kind, &begin::plan_of(request.operation)?) {
             // The request may stand all the same; without signs of life the next writer removes it.

@@ -84,7 +84,8 @@ impl<'r> Rolling<'r> {
 
     fn close(&mut self) -> Result<()> {
         let Some(Open { log, ranges }) = self.open.take() else { return Ok(()) };
-        let written = log.finish(|| self.run.output().check_still_wanted())?;
+        let name = self.name.to_string();
+        let written = log.finish(|| self.run.output().check_wanted(&name, MarkerKind::Create))?;
         self.finished.push(WroteFile { stat: self.stat(&written), ranges: ranges.finish() });
         Ok(())
     }
