@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -53,12 +53,25 @@ class Gate:
         value, over = self.figure.of(costs), self.over.of(costs) if self.over else 1.0
         return None if value is None or over is None else value / over
 
+    def is_kept(self, costs: Costs) -> bool | None:
+        """None if it was not measured."""
+        value = self.value(costs)
+        if value is None:
+            return None
+        return value >= self.limit if self.at_least else value <= self.limit
+
     def line(self, costs: Costs) -> str:
-        value, sign = self.value(costs), ">=" if self.at_least else "<="
+        value, kept, sign = self.value(costs), self.is_kept(costs), ">=" if self.at_least else "<="
         if value is None:
             return f"not run {'':7} {sign} {self.limit:g}  {self.says}"
-        kept = value >= self.limit if self.at_least else value <= self.limit
         return f"{'kept' if kept else 'MISSED':7} {value:7.3f} {sign} {self.limit:g}  {self.says}"
+
+
+def judge(gates: Iterable[Gate], costs: Costs) -> int:
+    """Says what became of each; 1 if one was missed, for the shell."""
+    gates = list(gates)
+    print("\n".join(["", *(gate.line(costs) for gate in gates)]))
+    return int(any(gate.is_kept(costs) is False for gate in gates))
 
 
 def table(

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from figures import Costs, table
+from figures import Costs, judge, table
 from reading_engines import Engine, Failed, Program, Spark
 from reading_jobs import FACE, HUDI_RS, JOBS, OURS, SPARK, WHEEL, Job, gates
 
@@ -42,6 +42,7 @@ def digest(rows: pa.Table) -> str:
     told = hashlib.sha256()
     for column in rows.columns:
         for text in (pc.cast(chunk, pa.string()) for chunk in column.chunks):
+            told.update(pc.cast(pc.is_valid(text), pa.uint8()).buffers()[1])
             told.update(text.buffers()[1])
             told.update(text.buffers()[2])
     return told.hexdigest()[:12]
@@ -113,7 +114,7 @@ def chosen_engines(chosen: argparse.Namespace) -> Iterator[dict[str, Engine]]:
                 spark.close()
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--read", type=Path, required=True, help="the built example `read`")
@@ -129,8 +130,8 @@ def main() -> None:
         wrong = wrong_answers(engines, jobs)
         costs = measured(engines, jobs, chosen.rounds)
         print("\n".join(table(costs, list(engines), [job.name for job in jobs], wrong)))
-        print("\n".join(["", *(gate.line(costs) for gate in gates())]))
+        return judge(gates(), costs) or int(bool(wrong))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

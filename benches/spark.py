@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from figures import Cost, Costs, Figure, Gate, table
+from figures import Cost, Costs, Figure, Gate, judge, table
 from reading_engines import Failed, cpu_of_tree
 from writing_jobs import ALL, COW, MOR, Layout, written
 
@@ -181,7 +181,7 @@ def gates() -> list[Gate]:
     return [*gates, Gate(f"{READ_COW}, wall, over Spark's Parquet", 1.2, *parquet)]
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="a Python that has hudini and PySpark (default: this)")
     parser.add_argument("--rounds", type=int, default=3)
@@ -203,8 +203,8 @@ def main() -> None:
             for spark in sparks.values():
                 spark.close()
     print("\n".join(table(costs, [OURS, APACHE, PARQUET], [job.name for job in jobs])))
-    print("\n".join(["", *(gate.line(costs) for gate in gates())]))
+    return judge(gates(), costs)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from figures import Cost, Costs, table
+from figures import Cost, Costs, judge, table
 from writing_engines import Engine, Failed, Program, Spark
 from writing_jobs import (
     ALL,
@@ -170,7 +170,7 @@ def is_small_too(job: Job) -> bool:
     return is_of_all(job) and job.rows != "100k"
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, required=True, help="the built example `write`")
     parser.add_argument("--python", default=sys.executable, help="a Python that has hudini and pyarrow (default: this)")
@@ -189,8 +189,8 @@ def main() -> None:
             for engine in engines.values():
                 engine.close()
     print("\n".join(table(costs, [*engines], [job.name for job in jobs])))
-    print("\n".join(["", *(gate.line(costs) for gate in gates())]))
+    return judge(gates(), costs)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
