@@ -330,19 +330,29 @@ fn a_clean_fails_at_every_call(#[case] world: World) {
     });
 }
 
-/// What could not be told to the metadata table is found out before anything is deleted.
-#[test]
-fn a_table_whose_indexes_cannot_be_kept_is_not_cleaned() {
-    let (world, _, _) = one_group_in(World::keeping_metadata(Place::Memory));
+/// What could not be told to the metadata table is found out before anything is written or deleted.
+#[rstest]
+fn a_table_with_an_index_that_cannot_be_kept_is_not_written(
+    #[values("secondary_index_by_v", "expr_index_by_v", "bloom_filters", "vector_index_by_v")] index: &str,
+) {
+    let (world, spec, _) = one_group_in(World::keeping_metadata(Place::Memory));
     let path = ".hoodie/hoodie.properties";
     let properties = String::from_utf8(world.store.read(path).unwrap().unwrap().to_vec()).unwrap();
     let kept = "hoodie.table.metadata.partitions=";
     assert!(properties.contains(kept));
-    let with_another = properties.replace(kept, &format!("{kept}secondary_index_by_v,"));
-    world.store.replace(path, with_another.as_bytes()).unwrap();
-    let files = world.data_files();
-    assert_eq!(clean(&world.table(), 2).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
-    assert!(world.data_files() == files && world.table().timeline().unwrap().pending().next().is_none());
+    world.store.replace(path, properties.replace(kept, &format!("{kept}{index},")).as_bytes()).unwrap();
+    let files = world.files();
+    let write = |operation| spec.write(&world.table(), operation, &[row("a", "A", 9, "")]).map(drop);
+    let refused = |result: Result<()>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{error}");
+        assert!(error.message().contains(index), "{error}");
+    };
+    use Operation::{BulkInsert, Delete, Insert, InsertOverwrite, Upsert};
+    [Upsert, Insert, BulkInsert, Delete, InsertOverwrite].map(write).into_iter().for_each(refused);
+    assert!(world.files() == files, "nothing was written");
+    refused(clean(&world.table(), 2).map(drop));
+    assert_eq!(world.table().timeline().unwrap().pending().count(), 0);
 }
 
 /// So are columns of which no statistics can be made.
