@@ -18,6 +18,7 @@ use hudini_table::base_file;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::context::ManualClock;
 use hudini_table::filter::Predicate;
+use hudini_table::context::Watch;
 use hudini_table::options::QueryType;
 use hudini_table::scan::{Evidence, Explanation, Pruned, Scan, ScanRequest, Split, Window};
 use hudini_table::storage::Storage;
@@ -166,6 +167,19 @@ fn a_key_is_asked_of_the_files_bloom_filter() {
                 .unwrap();
         assert_eq!(rows.map(|rows| rows.unwrap().num_rows()).sum::<usize>(), found, "{filter}");
     }
+}
+
+#[test]
+fn to_count_the_rows_of_base_files_no_page_is_read() {
+    let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::cow() });
+    let table = spec.create(&world);
+    let rows: Vec<_> = (0..20_000).map(|n| row(&format!("key-{n}"), "A", n, &n.to_string())).collect();
+    spec.upsert(&table, &rows).unwrap();
+    let scan = Scan::plan(&table, ScanRequest::default()).unwrap();
+    let watch = Watch::default();
+    assert_eq!(scan.count_watched(&watch).unwrap(), 20_000);
+    let (read, whole) = (watch.progress().bytes, scan.explain().unwrap().base_bytes);
+    assert!(read > 0 && 10 * read < whole, "{read} of {whole} bytes");
 }
 
 #[test]
