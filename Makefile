@@ -36,7 +36,7 @@ READY := $(VENV)/.hudini
 READY_OLDEST := $(OLDEST)/.hudini
 WHEEL := dist/.wheel
 
-.PHONY: help demo test test-rust test-fuzz test-python test-spark test-spark-oldest interop interop-nightly clouds fuzz bench lint lint-sources lint-stubs docs wheel build format clean
+.PHONY: help demo test test-rust test-fuzz test-python test-spark test-spark-oldest interop interop-nightly crowds clouds fuzz bench lint lint-sources lint-stubs docs wheel build format clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,9 +102,13 @@ interop: $(READY) ## Apache Hudi and hudini on the same tables, both ways (fetch
 # Hours rather than minutes. A seed brings the same tables back.
 NIGHTLY_TABLES ?= 200
 NIGHTLY_SEED ?= $(shell date +%Y%m%d)
+CROWDS_SEED ?= $(NIGHTLY_SEED)
 interop-nightly: $(READY) ## all cases of interop, and as many random tables as NIGHTLY_TABLES says, others every day
 	@export HUDINI_INTEROP=all HUDINI_RANDOM_TABLES=$(NIGHTLY_TABLES) HUDINI_RANDOM_SEED=$(NIGHTLY_SEED); \
 	echo "seed $$HUDINI_RANDOM_SEED"; $(call with_java,$(BIN)/python $(PYTEST) tests/interop)
+
+crowds: $(READY) ## two, four and eight writers with fifty commits each on a table of every kind; others by CROWDS_SEED (a night)
+	@HUDINI_CROWDS=all HUDINI_CROWDS_SEED=$(CROWDS_SEED) $(BIN)/python -m pytest tests/concurrency/test_many_writers.py
 
 CLOUDS := .cache/clouds
 clouds: $(READY) ## reads of tables in emulators of Azure and Google's cloud (needs npm and Go, fetches the emulators)
