@@ -1,6 +1,6 @@
 //! Log files: whether their blocks can be read, and whose they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use hudini_format::log::{Block, BlockKind};
@@ -8,7 +8,7 @@ use hudini_format::log::{Block, BlockKind};
 use super::each;
 use super::files::is_of_commit;
 use super::findings::{At, Found};
-use super::state::{Kind, State};
+use super::state::{Kind, State, Stated};
 use crate::inspect::{self, File, Piece};
 use crate::log_file::{Choice, LogFile, Part, Visitor};
 use crate::view::{DataFile, in_partition};
@@ -34,7 +34,11 @@ fn check_log(state: &State<'_>, partition: &str, file: &DataFile, deep: bool, fo
     for instant in &heads.instants {
         tell_instant(state, &path, instant, found);
     }
-    if deep && whole && heads.blocks > 0 { check_records(state, &path, file.size, found) } else { Ok(()) }
+    if deep && whole && heads.blocks > 0 {
+        let rows = check_records(state, &path, file.size, found)?;
+        tell_counts(state.stated_of(partition, &file.name), &path, &rows, found);
+    }
+    Ok(())
 }
 
 /// What is told of blocks by their headers.
@@ -92,10 +96,24 @@ fn tell_instant(state: &State<'_>, path: &str, instant: &str, found: &mut Found)
     found.note("log_instant", At::of(path, instant), format!("blocks of a write {whose}; readers pass them over"));
 }
 
+/// Rows in the blocks of a log, by their writes.
+type Rows = BTreeMap<String, u64>;
+
+/// Holds them against what commits say of the log.
+fn tell_counts(stated: &[Stated], path: &str, rows: &Rows, found: &mut Found) {
+    for stated in stated.iter().filter(|stated| stated.is_own) {
+        let there = rows.get(&stated.instant).copied().unwrap_or(0);
+        if let Some(said) = stated.rows.filter(|said| *said != there) {
+            let message = format!("the log has {there} rows of this write, and its commit says {said}");
+            found.damage("row_count", At::of(path, &stated.instant), message);
+        }
+    }
+}
+
 /// Decodes what readers would: an error of a block that does not count is no damage.
-fn check_records(state: &State<'_>, path: &str, size: u64, found: &mut Found) -> Result<()> {
+fn check_records(state: &State<'_>, path: &str, size: u64, found: &mut Found) -> Result<Rows> {
     let file = File::within(state.storage, path.to_owned(), size);
-    let (mut instant, mut records) = (String::new(), 0);
+    let (mut instant, mut holds_rows, mut records, mut rows) = (String::new(), false, 0, Rows::new());
     let mut failed = Vec::new();
     let shown = inspect::log_file(&file, 0, &mut |piece| {
         state.watch.check()?;
@@ -103,9 +121,14 @@ fn check_records(state: &State<'_>, path: &str, size: u64, found: &mut Found) ->
             Piece::Block(head) => {
                 let named = head.pointer("/headers/INSTANT_TIME").and_then(serde_json::Value::as_str);
                 instant = named.unwrap_or_default().to_owned();
+                let kind = head.pointer("/kind").and_then(serde_json::Value::as_str);
+                holds_rows = ["avro", "hfile", "parquet"].map(Some).contains(&kind);
             }
             Piece::End { records: of_block, error } => {
                 records += of_block;
+                if holds_rows {
+                    *rows.entry(instant.clone()).or_default() += of_block;
+                }
                 if let Some(error) = error {
                     if matches!(error.kind(), ErrorKind::StorageFailure | ErrorKind::Internal) {
                         return Err(Error::new(error.kind(), error.to_string()));
@@ -134,5 +157,5 @@ fn check_records(state: &State<'_>, path: &str, size: u64, found: &mut Found) ->
             ),
         }
     }
-    Ok(())
+    Ok(rows)
 }
