@@ -12,9 +12,9 @@ from . import catalogue
 
 # The logs of these were broken in a way that loses what a commit wrote.
 BROKEN = {
-    "mor_log_damages_v6": {"file_size", "log_block"},
-    "mor_log_damages_v8": {"file_size", "log_block"},
-    "mor_log_damages_v9": {"file_size", "log_block"},
+    "mor_log_damages_v6": {"file_size", "log_block", "row_count"},
+    "mor_log_damages_v8": {"file_size", "log_block", "row_count"},
+    "mor_log_damages_v9": {"file_size", "log_block", "row_count"},
     "mor_log_no_magic_v9": {"log_file", "slice"},
     "mor_torn_log_tail_v9": {"file_size", "log_block"},
 }

@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import repeat
+from itertools import product, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -35,17 +35,21 @@ class Way(NamedTuple):
     metadata: bool
 
 
-# Each batch size with each number of threads; and the metadata table used and bypassed with each of both.
-WAYS = [
-    Way(1, 1, False),
-    Way(1, 2, True),
-    Way(1000, 1, True),
-    Way(1000, 2, False),
-    Way(65536, 1, False),
-    Way(65536, 2, True),
-]
-# How large splits are, and the batches that are made of them: a split for each slice, and as few as there may be.
-PIECES = [(1, 1000), (1, 1), (None, 65536)]
+BATCH_SIZES = (1, 1000, 65536)
+METADATA = (True, False)
+WAYS = [Way(*way) for way in product(BATCH_SIZES, (1, 2), METADATA)]
+
+
+class Pieces(NamedTuple):
+    """How a scan is read by other processes: how large its splits are, and their batches."""
+
+    target: int | None
+    batch_size: int
+    metadata: bool
+
+
+# A split for each slice, and as few as there may be.
+PIECES = [Pieces(*how, metadata) for how in ((1, 1), (1, 1000), (None, 65536)) for metadata in METADATA]
 
 
 def questions() -> dict[str, list[catalogue.Read]]:
@@ -71,17 +75,22 @@ def rows_of(pickled: bytes, batch_size: int) -> list[pa.RecordBatch]:
 
 def in_this_process(read: catalogue.Read, path: Path, way: Way) -> pa.Table:
     size = way.batch_size if read.takes_batch_size else None
-    options = {"hoodie.metadata.enable": str(way.metadata).lower()}
-    scan = read.ask(path, options, way.threads, **({"batch_size": size} if size else {}))
-    if not way.metadata:
-        assert scan.explain()["listing"] == "storage"
+    scan = read.ask(path, listing(way.metadata), way.threads, **({"batch_size": size} if size else {}))
+    # Changes are looked for in folders.
+    is_used = way.metadata and read.case in catalogue.with_metadata_table() and read.facts["query"] != "cdc"
+    assert scan.explain()["listing"] == ("metadata table" if is_used else "storage")
     return scan.to_arrow()
 
 
-def in_others(read: catalogue.Read, path: Path, target: int | None, size: int, pool: ProcessPoolExecutor) -> pa.Table:
-    scan = read.ask(path)
-    pieces = pool.map(rows_of, map(pickle.dumps, scan.splits(target)), repeat(size))
-    return pa.Table.from_batches([batch for piece in pieces for batch in piece], pa.schema(scan.schema))
+def listing(metadata: bool) -> dict[str, str]:
+    return {"hoodie.metadata.enable": str(metadata).lower()}
+
+
+def in_others(read: catalogue.Read, path: Path, pieces: Pieces, pool: ProcessPoolExecutor) -> pa.Table:
+    scan = read.ask(path, listing(pieces.metadata))
+    splits = map(pickle.dumps, scan.splits(pieces.target))
+    read_ones = pool.map(rows_of, splits, repeat(pieces.batch_size))
+    return pa.Table.from_batches([batch for one in read_ones for batch in one], pa.schema(scan.schema))
 
 
 class Judge:
@@ -111,10 +120,8 @@ def test_no_way_of_reading_changes_an_answer(case: str, processes: ProcessPoolEx
         ways = WAYS if read.takes_batch_size else {way._replace(batch_size=None) for way in WAYS}
         for way in ways:
             judge.holds(partial(in_this_process, read, path, way), way)
-        # Where the call takes no batch size, its splits do.
-        for target, size in PIECES[:1] if read.takes_batch_size else PIECES:
-            ask = partial(in_others, read, path, target, size, processes)
-            judge.holds(ask, f"splits of {target} bytes, batches of {size}")
+        for pieces in PIECES:
+            judge.holds(partial(in_others, read, path, pieces, processes), pieces)
 
 
 @pytest.mark.parametrize("case", questions())
