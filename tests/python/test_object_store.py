@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import hudini
+from tests.golden import catalogue
 from tests.support.compare import difference
 from tests.support.flaky import FAULTS, flaky
 from tests.support.s3 import served
@@ -74,6 +75,37 @@ def test_reads_are_those_of_the_files(bucket: Any, options: dict[str, str], loca
     assert difference(remote.changes(first).to_arrow(), local.changes(first).to_arrow()) is None
     assert list(remote.history()) == list(local.history())
     assert remote.properties == local.properties
+
+
+# Partitions with `=` and `%` in their names, indexes, an archived timeline, the older layout.
+GOLDEN = [
+    "cow_hive_style_url_encoded_v8",
+    "mor_metadata_all_indexes_v9",
+    "timeline_archived_v8",
+    "mor_core_v6",
+]
+
+
+@pytest.mark.parametrize("metadata", ["true", "false"])
+@pytest.mark.parametrize("case", GOLDEN)
+def test_tables_of_apache_hudi(case: str, metadata: str, bucket: Any, options: dict[str, str], tmp_path: Path) -> None:
+    settings = {"hoodie.metadata.enable": metadata}
+    here = hudini.open(catalogue.unpack(case, tmp_path), options=settings)
+    there = hudini.open(upload(bucket, here, f"golden/{metadata}/{case}"), options=settings, storage_options=options)
+    start = here.history()[1]
+    for ask in (lambda table: table.read(), lambda table: table.incremental(start), lambda table: table.changes(start)):
+        assert difference(ask(there).to_arrow(), ask(here).to_arrow()) is None
+    assert list(there.inspect.files()) == list(here.inspect.files())
+
+
+def test_a_folder_is_listed_to_its_end(bucket: Any, options: dict[str, str], local: hudini.Table) -> None:
+    path = upload(bucket, local, "many/trips")
+    # A page has a thousand names, and these come before all others.
+    for n in range(1100):
+        bucket.put_object(Key=f"many/trips/oslo/+{n}", Body=b"")
+    for metadata in ("true", "false"):
+        remote = hudini.open(path, options={"hoodie.metadata.enable": metadata}, storage_options=options)
+        assert difference(remote.read().to_arrow(), local.read().to_arrow()) is None
 
 
 def count(split: hudini.Split) -> int:
