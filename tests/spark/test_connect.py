@@ -33,6 +33,7 @@ def story(path: str) -> None:
 
     import hudini
     import hudini.spark as hs
+    from hudini.spark.sessions import check_seen
 
     builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
@@ -67,6 +68,9 @@ def story(path: str) -> None:
             hs.stream_upsert(without_buckets)(rows, 0)
         write = hs.stream_upsert(without_buckets, query_id="q")
         assert write(rows, 0).instant == write(rows, 0).instant
+    with pytest.raises(hudini.StorageFailure, match="does not see") as refused:
+        check_seen(spark, hudini.open(path)._core, "20000101000000000")
+    assert (refused.value.instant, refused.value.path) == ("20000101000000000", path)
     frames_keep_to_their_state(spark, path + "-pinned")
     the_other_helpers(spark, path + "-others")
     spark.stop()

@@ -27,6 +27,7 @@ from hudini.spark import frames
 from hudini.spark.batches import arrow_schema
 from hudini.spark.compaction import after_write
 from hudini.spark.errors import typed_errors
+from hudini.spark.sessions import check_seen, is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,12 +86,15 @@ class Write:
             wish.operation, schema, wish.options, wish.metadata, None, wish.schema_mode, wish.idempotency_key
         )
         self.retries = action.conflict_retries
+        spark = self.df.sparkSession
         try:
             done = action.done_before()
             if done is not None:
                 action.abort()
                 return done
             with typed_errors():
+                if is_connect(spark):
+                    check_seen(spark, self.table, action.instant)
                 statuses = self.write(action)
             return action.commit(statuses)
         except BaseException as error:

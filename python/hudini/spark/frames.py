@@ -188,12 +188,12 @@ def data_schema(rows: DataFrame) -> pa.Schema:
 
 def run_without_rows(spark: SparkSession, tasks: list[bytes], schema: pa.Schema) -> list[bytes]:
     """Runs each task on no rows at all: their statuses."""
-    return _run_each(spark, tasks, _Idle(schema))
+    return run_each(spark, tasks, _Idle(schema))
 
 
 def run_compaction(spark: SparkSession, tasks: list[bytes]) -> list[bytes]:
-    """Runs each task once, as far as may be in Spark partitions of their own: their statuses."""
-    return _run_each(spark, tasks, _core.run_compaction_task)
+    """Runs each task once: their statuses."""
+    return run_each(spark, tasks, _core.run_compaction_task)
 
 
 class _Idle:
@@ -206,7 +206,9 @@ class _Idle:
         return _core.run_task(task, pa.RecordBatchReader.from_batches(self._schema, []))
 
 
-def _run_each(spark: SparkSession, tasks: list[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+def run_each(spark: SparkSession, tasks: list[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+    """What comes of each, as far as may be in Spark partitions of their own."""
+
     def run_tasks(batches: Batches) -> Batches:
         for batch in batches:
             for task in batch.column(0):

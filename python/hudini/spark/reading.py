@@ -12,6 +12,7 @@ from hudini._arguments import completion_text, instant_text, name_list, options_
 from hudini._filters import filter_text
 from hudini.spark.batches import arrow_schema, spark_schema, with_large_texts
 from hudini.spark.errors import typed_errors
+from hudini.spark.sessions import is_connect
 from hudini.spark.source import (
     AS_OF,
     BEGIN,
@@ -67,7 +68,7 @@ def read(
     place = path_text(path)
     scan = DefaultSource(given | {PATH: place}).scan()
     files, splits = scan._core.plain()
-    if not files and not _is_connect(spark):
+    if not files and not is_connect(spark):
         return _of_source(spark, place, given)
     schema = spark_schema(scan.schema.to_arrow())
     if not files:
@@ -82,15 +83,10 @@ def _options(options: Options | None, storage_options: Options | None) -> dict[s
     return options_text(options) | storage
 
 
-def _is_connect(spark: SparkSession) -> bool:
-    """Whether a frame is only a plan, so that one query may get another source than the next."""
-    return type(spark).__module__.startswith("pyspark.sql.connect.")
-
-
 def _pinned(spark: SparkSession, path: Path, given: dict[str, str]) -> DataFrame:
     """What the source gives for these options, of the state of now in all queries."""
     place = path_text(path)
-    if not _is_connect(spark):
+    if not is_connect(spark):
         return _of_source(spark, place, given)
     scan = DefaultSource(given | {PATH: place}).scan()
     splits = [split.to_bytes() for split in scan.splits()]
