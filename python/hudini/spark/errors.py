@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 from hudini.errors import HudiniError, restored
 
+# One without hudini mostly has no pyarrow, and is asked for that first.
+_MISSING = re.compile(r"No module named '(hudini|pyarrow)\b")
 _WORKERS_PYTHON = "set PYSPARK_PYTHON to the Python that hudini is installed in before Spark starts"
 
 
@@ -17,6 +20,7 @@ def typed_errors() -> Iterator[None]:
         with restored():
             yield
     except Exception as error:
-        if "No module named 'hudini'" not in str(error):
+        missing = _MISSING.search(str(error))
+        if missing is None:
             raise
-        raise HudiniError("Spark's workers run a Python without hudini", hint=_WORKERS_PYTHON) from error
+        raise HudiniError(f"Spark's workers run a Python without {missing[1]}", hint=_WORKERS_PYTHON) from error
