@@ -18,7 +18,7 @@ mod parquet;
 
 pub use self::manifest::{HistoryFile, Manifest, VERSION_FILE, latest_version, manifest_name, parse_version};
 pub use self::name::FileName;
-pub use self::parquet::{Columns, Reader, write};
+pub use self::parquet::{Columns, Reader, completed_after, write};
 
 use crate::instant::Action;
 

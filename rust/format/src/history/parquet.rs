@@ -162,12 +162,35 @@ fn check_rows(metadata: &ParquetMetaData, length: u64) -> Result<()> {
     Err(Error::corrupt(format!("{rows} rows in a history file of {length} bytes")))
 }
 
+/// By the footer of a file of this length: from which requested time on it may hold actions that completed after `time`. `None`
+/// if it holds none.
+pub fn completed_after(
+    length: u64,
+    time: &str,
+    fetch: impl FnMut(Vec<Range<u64>>) -> Result<Vec<Bytes>>,
+) -> Result<Option<String>> {
+    let mut since = None;
+    let look = |metadata: &ParquetMetaData| {
+        let is_later = |group: &&RowGroupMetaData| bounds(group, COMPLETION).1.is_none_or(|greatest| greatest > time);
+        let least = |group| bounds(group, INSTANT).0.unwrap_or_default().to_owned();
+        since = metadata.row_groups().iter().filter(is_later).map(least).min();
+        Vec::new()
+    };
+    Parts::fetch(length, fetch, look).map_err(broken)?;
+    Ok(since)
+}
+
+/// Between what and what a text column of a row group lies, where its footer says so.
+fn bounds<'g>(group: &'g RowGroupMetaData, name: &str) -> (Option<&'g str>, Option<&'g str>) {
+    let column = group.columns().iter().find(|c| c.column_path().string() == name);
+    let Some(Statistics::ByteArray(statistics)) = column.and_then(|c| c.statistics()) else { return (None, None) };
+    let text = |bytes| str::from_utf8(bytes).ok();
+    (statistics.min_bytes_opt().and_then(text), statistics.max_bytes_opt().and_then(text))
+}
+
 /// Whether a row group may hold rows of the range, by what its footer says.
 fn may_hold(group: &RowGroupMetaData, instants: &impl RangeBounds<String>) -> bool {
-    let column = group.columns().iter().find(|c| c.column_path().string() == INSTANT);
-    let Some(Statistics::ByteArray(statistics)) = column.and_then(|c| c.statistics()) else { return true };
-    let least = statistics.min_bytes_opt().and_then(|bytes| str::from_utf8(bytes).ok());
-    let greatest = statistics.max_bytes_opt().and_then(|bytes| str::from_utf8(bytes).ok());
+    let (least, greatest) = bounds(group, INSTANT);
     let from_here = |least: &str| match instants.end_bound() {
         Bound::Included(end) => least <= end.as_str(),
         Bound::Excluded(end) => least < end.as_str(),

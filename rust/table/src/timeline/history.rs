@@ -117,6 +117,28 @@ pub(crate) fn archived(
     Ok(entries)
 }
 
+/// From which requested time on the history may hold actions that completed after `time`; `None` if it holds none. One that
+/// took long may be in any file, so all footers are asked. Archives of layout 1 have none.
+pub(super) fn completed_after(storage: &dyn Storage, config: &TableConfig, time: &str) -> Result<Option<String>> {
+    let from_the_beginning = || Ok(Some(String::new()));
+    if config.layout == Layout::One {
+        return from_the_beginning();
+    }
+    let mut since: Option<String> = None;
+    for (_, path) in history_files(storage, &history_dir(config))?.unwrap_or_default() {
+        // Merged in between: who reads looks again.
+        let Some(meta) = storage.head(&path)? else { return from_the_beginning() };
+        let fetch = |ranges| storage.submit(&path, ranges).wait();
+        match hudini_format::history::completed_after(meta.size, time, fetch) {
+            Ok(None) => {}
+            Ok(Some(least)) => since = Some(since.map_or(least.clone(), |since| since.min(least))),
+            Err(_) if storage.head(&path)?.is_none() => return from_the_beginning(),
+            Err(e) => return Err(e.at_path(&path)),
+        }
+    }
+    Ok(since)
+}
+
 fn action_of(entry: &Entry) -> Option<Action> {
     entry.action.map(Action::completes_as)
 }
@@ -373,6 +395,36 @@ mod tests {
         let opened: BTreeSet<_> = log.iter().map(|call| &call.path).filter(|path| path.ends_with(".parquet")).collect();
         assert_eq!(opened, [&format!("{DIR}/200_250_0.parquet")].into());
         assert_eq!(log.iter().filter(|call| call.path.ends_with("_version_")).count(), 1);
+    }
+
+    #[test]
+    fn of_a_range_only_the_files_are_read_that_may_hold_some_of_it() {
+        use crate::timeline::Timeline;
+        let memory = table();
+        let files = vec![file(&memory, &["100", "150"]), file(&memory, &["200", "250"]), file(&memory, &["300"])];
+        manifest(&memory, 1, files);
+        memory.replace(&format!("{DIR}/_version_"), b"1").unwrap();
+        let config = TableConfig::load(&memory).unwrap();
+        let after = |time: &str| {
+            let timeline =
+                Timeline::load(&memory, &config).unwrap().with_history_after(&memory, &config, time).unwrap();
+            timeline.instants.into_iter().map(|instant| instant.requested).collect::<Vec<_>>()
+        };
+        assert_eq!(after("3005"), [""; 0]);
+        assert_eq!(after("3004"), ["300"]);
+        assert_eq!(after("2504"), ["200", "250", "300"]);
+        assert_eq!(after("0"), ["100", "150", "200", "250", "300"]);
+        // One that took long.
+        let entry = Entry {
+            requested: "150".to_owned(),
+            completed: Some("400".to_owned()),
+            action: Some(Action::Commit),
+            metadata: None,
+            plan: None,
+        };
+        let bytes = history::write(&[entry]).unwrap();
+        memory.replace(&format!("{DIR}/100_150_0.parquet"), &bytes).unwrap();
+        assert_eq!(after("3005"), ["150", "200", "250", "300"]);
     }
 
     #[test]

@@ -115,9 +115,10 @@ impl Timeline {
         Self { instants, layout: config.layout, dir: config.timeline_dir(), deeds: Arc::new(Deeds::new(config)) }
     }
 
-    /// Adds what is archived, if any of it completed after that time.
+    /// Adds what is archived, from the first action on that completed after that time, if any did.
     pub fn with_history_after(self, storage: &dyn Storage, config: &TableConfig, time: &str) -> Result<Self> {
-        let archived = history::archived(storage, config, Columns::Actions, &..)?;
+        let Some(since) = history::completed_after(storage, config, time)? else { return Ok(self) };
+        let archived = history::archived(storage, config, Columns::Actions, &(since..))?;
         let completed = |entry: &Archived| match (&entry.completed, config.layout) {
             (Some(completed), Layout::Two) => completed.as_str() > time,
             _ => entry.requested.as_str() > time,
