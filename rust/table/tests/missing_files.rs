@@ -215,12 +215,13 @@ fn a_folder_that_nobody_marked_is_no_loss_but_damage() {
 }
 
 #[rstest]
-#[case::an_action(&[entry(10, Action::DeltaCommit, b"no metadata".to_vec())])]
-#[case::a_file(&[])]
-fn a_history_that_cannot_be_read_costs_a_warning(#[case] entries: &[Entry]) {
+#[case::an_action(&[entry(10, Action::DeltaCommit, b"no metadata".to_vec())], None)]
+#[case::a_file(&[], Some(time(1)))]
+#[case::the_manifest(&[], Some("manifest_".to_owned()))]
+fn a_history_that_cannot_be_read_costs_a_warning(#[case] entries: &[Entry], #[case] gone: Option<String>) {
     let lake = table(entries, &[("x", base("a", 10))]);
-    if entries.is_empty() {
-        let [file] = &lake.world.names_below(&format!("{HISTORY}/{}", time(1)))[..] else { panic!() };
+    if let Some(gone) = gone {
+        let [file] = &lake.world.names_below(&format!("{HISTORY}/{gone}"))[..] else { panic!() };
         lake.world.store.delete(file).unwrap();
     }
     let explained = all(&lake).unwrap();

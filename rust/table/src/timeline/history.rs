@@ -182,7 +182,8 @@ fn history_files(storage: &dyn Storage, dir: &str) -> Result<Option<Vec<(FileNam
     };
     let path = format!("{dir}/{}", manifest_name(version));
     let bytes = storage.read(&path)?;
-    let bytes = bytes.ok_or_else(|| Error::storage("the newest manifest of the history is missing").at_path(&path))?;
+    let missing = || Error::storage("the newest manifest of the history is missing").gone().at_path(&path);
+    let bytes = bytes.ok_or_else(missing)?;
     let manifest = Manifest::decode(&bytes).map_err(|e| e.at_path(&path))?;
     let named = manifest.files.into_iter().map(|file| {
         let (name, path) = (&file.file_name, format!("{dir}/{}", file.file_name));
