@@ -45,13 +45,15 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 @pytest.fixture(scope="session")
-def java() -> None:
+def java(tmp_path_factory: pytest.TempPathFactory) -> None:
     missing = what_is_missing()
     if missing:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     # Workers run `python3` from the path unless told otherwise.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Of drivers that tests kill, too, nothing is left behind.
+    os.environ.setdefault("SPARK_LOCAL_DIRS", str(tmp_path_factory.mktemp("spark")))
 
 
 @pytest.fixture(scope="session")

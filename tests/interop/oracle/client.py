@@ -61,7 +61,7 @@ class Oracle:
                 stderr=subprocess.STDOUT,
                 pass_fds=[replies_write],
                 cwd=self._folder,
-                env=environment(installation),
+                env=environment(installation) | {"SPARK_LOCAL_DIRS": str(self._folder / "spark")},
                 text=True,
             )
         os.close(replies_write)
