@@ -2,8 +2,8 @@
 
     python -m tests.concurrency.stepping <table> <rows> <options>
 
-is one in a process of its own: it writes its files, says `{"written": <instant>}`, waits for a line on its standard input, and says
-what became of its commit: `{"ended": "committed"}`, or the name of the error.
+is one in a process of its own: it writes its files, says `{"written": <instant>}`, waits for a line on its standard
+input, and says what became of its commit: `{"ended": "committed"}`, or the name of the error.
 """
 
 from __future__ import annotations

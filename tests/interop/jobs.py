@@ -135,6 +135,7 @@ SERVICES = {
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
 }
+MERGER = {WRITE + "record.merger.impls": "org.apache.hudi.DefaultSparkRecordMerger"}
 METADATA = {
     "hoodie.metadata.enable": "true",
     "hoodie.metadata.index.column.stats.enable": "true",
@@ -204,4 +205,6 @@ JOBS = [
     Job("bulk inserts", USUAL, [Step(FIRST, "bulk_insert", "overwrite"), Step(SECOND, "bulk_insert")]),
     Job("inserts", USUAL, [Step(FIRST, "insert", "overwrite"), Step(SECOND, "insert")]),
     Job("days", KEY | PRECOMBINE | {WRITE + "partitionpath.field": "day"}, upserts()),
+    Job("Spark's merger", USUAL | MOR | MERGER | {"hoodie.logfile.data.block.format": "parquet"}, upserts()),
+    Job("Spark's merger, copy on write", USUAL | MERGER, upserts()),
 ]

@@ -327,6 +327,14 @@ fn explicit_options_go_before_the_tables() {
     assert_eq!(options.get(&KEY_GENERATOR).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
 }
 
+/// Jobs name it beside a merge mode that says the same.
+#[test]
+fn a_merger_that_merges_as_all_do_is_asked_for_in_vain() {
+    let key = "hoodie.datasource.write.record.merger.impls";
+    parse(&[(key, "org.apache.hudi.DefaultSparkRecordMerger")]).unwrap();
+    assert_eq!(refused(&[(key, "com.acme.Merger")]).kind(), ErrorKind::UnsupportedFeature);
+}
+
 /// Apache Hudi, on version 6: the strategy id says nothing, the payload class does.
 #[test]
 fn a_version_6_tables_payload_goes_before_its_strategy() {
