@@ -70,7 +70,7 @@ def test_what_completed_after_a_slow_writer_began_is_not_overwritten(
 
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_a_stopped_writer_is_taken_over_and_commits_nothing_when_it_goes_on(path: str, table_type: str) -> None:
-    hudini.create(path, SCHEMA, "id", "ts", table_type, options={"hoodie.bucket.index.num.buckets": 1})
+    hudini.create(path, SCHEMA, "id", "ts", table_type=table_type, options={"hoodie.bucket.index.num.buckets": 1})
     hudini.open(path).upsert([row("a", 1, "first"), row("b", 1, "first")])
     # A second is not much for a machine that has other work: what is stopped is silent for far longer.
     beats = {"hoodie.client.heartbeat.interval_in_ms": 1000, "hoodie.client.heartbeat.tolerable.misses": 3}

@@ -29,8 +29,12 @@ def may_run_spark() -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_every_example_runs(
+    page: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One that outlives the test: Spark's Java, and the workers that it starts for other pages, stay where they began.
+    folder = tmp_path_factory.mktemp("page")
+    monkeypatch.chdir(folder)
     # What an activated environment gives a reader: Spark's workers run the Python that has hudini.
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -39,7 +43,7 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
             if "spark" in block.flags and not may_run_spark():
                 warnings.warn(f"{name(page)}:{block.line} needs Java and was left out", stacklevel=1)
                 continue
-            block.run(names, tmp_path)
+            block.run(names, folder)
     finally:
         if "spark" in names:
             names["spark"].stop()
