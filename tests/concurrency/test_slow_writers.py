@@ -72,7 +72,6 @@ def test_what_completed_after_a_slow_writer_began_is_not_overwritten(
 def test_a_stopped_writer_is_taken_over_and_commits_nothing_when_it_goes_on(path: str, table_type: str) -> None:
     hudini.create(path, SCHEMA, "id", "ts", table_type=table_type, options={"hoodie.bucket.index.num.buckets": 1})
     hudini.open(path).upsert([row("a", 1, "first"), row("b", 1, "first")])
-    # A second is not much for a machine that has other work: what is stopped is silent for far longer.
     beats = {"hoodie.client.heartbeat.interval_in_ms": 1000, "hoodie.client.heartbeat.tolerable.misses": 3}
     inbox: Inbox = queue.Queue()
     arguments = path, json.dumps([row("a", 2, "stopped")]), json.dumps({k: str(v) for k, v in beats.items()})
@@ -81,10 +80,8 @@ def test_a_stopped_writer_is_taken_over_and_commits_nothing_when_it_goes_on(path
         _, said = inbox.get()
         assert said is not None, stopped.complaint()
         stopped.pause()
-        hudini.open(path).upsert([row("b", 2, "other")])
-        assert said["written"] in {each["requested"] for each in hudini.open(path).inspect.timeline()}, "not at once"
         time.sleep(3.5)
-        hudini.open(path).upsert([row("b", 3, "other")])
+        hudini.open(path).upsert([row("b", 2, "other")])
         assert said["written"] not in {each["requested"] for each in hudini.open(path).inspect.timeline()}
         stopped.go_on()
         stopped.go()
