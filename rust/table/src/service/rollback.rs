@@ -89,7 +89,7 @@ pub(crate) fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str, o
         }
         return planned.finish(locked, config);
     }
-    let _stand_in = concurrency::stand_in_for(*locked, victim)?;
+    let _stand_in = concurrency::stand_in(storage, victim)?;
     let Some(instant) = found.find(victim) else { return withdraw(storage, victim) };
     let time = timeline::new_time(locked.context, config, &found)?;
     let _life = concurrency::stand_in(storage, &time)?;
@@ -109,7 +109,7 @@ pub(crate) fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str, o
     execute(locked, config, &time, victim, instant.action.name())
 }
 
-/// Removes what was written under an instant since it was rolled back, by whoever did not know yet.
+/// Somebody took us for dead and rolled us back, or is at it: what we wrote since then is ours to remove.
 fn withdraw(storage: &dyn Storage, time: &str) -> Result<()> {
     for file in concurrency::list_markers(storage, time)? {
         delete_file(storage, &file)?;
@@ -161,7 +161,7 @@ impl<'t> Planned<'t> {
     fn finish(&self, locked: Locked<'_>, config: &TableConfig) -> Result<()> {
         let storage = locked.store();
         let (time, victim) = (&self.pending.requested, &self.victim);
-        let _stand_in = concurrency::stand_in_for(*locked, &victim.commit_time)?;
+        let _stand_in = concurrency::stand_in(storage, &victim.commit_time)?;
         let _life = concurrency::stand_in(storage, time)?;
         if !timeline::inflight_exists(storage, config, time, Action::Rollback)? {
             timeline::to_inflight(storage, config, time, Action::Rollback, b"")?;
@@ -243,10 +243,11 @@ fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, a
     if let Some(instant) = plan {
         timeline::back_to_requested(storage, config, instant)?;
         // As above. What is left by a crash before this, the commit of the plan removes.
-        withdraw(storage, victim)?;
-    } else {
-        forget(storage, victim)?;
+        for file in concurrency::list_markers(storage, victim)? {
+            delete_file(storage, &file)?;
+        }
     }
+    forget(storage, victim)?;
     concurrency::forget(storage, time)
 }
 
