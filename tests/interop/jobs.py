@@ -207,4 +207,13 @@ JOBS = [
     Job("days", KEY | PRECOMBINE | {WRITE + "partitionpath.field": "day"}, upserts()),
     Job("Spark's merger", USUAL | MOR | MERGER | {"hoodie.logfile.data.block.format": "parquet"}, upserts()),
     Job("Spark's merger, copy on write", USUAL | MERGER, upserts()),
+    Job(
+        "Spark's merger beside a mode that says otherwise",
+        USUAL
+        | MOR
+        | MERGER
+        | payload("OverwriteWithLatestAvroPayload")
+        | {"hoodie.logfile.data.block.format": "parquet"},
+        upserts(),
+    ),
 ]
