@@ -4,6 +4,7 @@ use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeseri
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::alike::Layout;
 use super::{branch_name, needs_name};
 use crate::schema::{Field, Node, Record};
 use crate::wire::{Reader, utf8};
@@ -56,15 +57,17 @@ impl Budget {
 pub(crate) struct Decoder<'de> {
     pub(super) reader: Reader<'de>,
     pub(super) budget: Budget,
+    pub(super) layout: Layout<'de>,
 }
 
 impl<'de> Decoder<'de> {
     /// `offset` is where `bytes` start in their file.
     pub(crate) fn new(bytes: &'de [u8], offset: u64, budget: Budget) -> Self {
-        Self { reader: Reader::new(bytes, offset), budget }
+        Self { reader: Reader::new(bytes, offset), budget, layout: Layout::default() }
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&mut self, schema: &Record) -> Result<T> {
+        self.layout = Layout::default();
         let value = T::deserialize(MapAccessDeserializer::new(Fields::new(schema, self, false)));
         value.map_err(|e| e.at_offset(self.reader.offset()))
     }

@@ -14,6 +14,7 @@
 //!
 //! [`to_bytes`] takes the same forms back, so a value kept as JSON becomes the very bytes that it was.
 
+mod alike;
 mod de;
 mod ser;
 mod skip;

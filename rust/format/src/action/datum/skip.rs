@@ -1,8 +1,9 @@
 //! Passing over values that nobody asked for: what is not kept is not built either.
 
+use super::alike::{self, MANY_FIELDS};
 use super::de::{Datum, Decoder, branch};
 use crate::Result;
-use crate::schema::Node;
+use crate::schema::{Field, Node};
 use crate::wire::Reader;
 
 /// What an item that is passed over takes from the budget: nothing is kept, but items of no bytes must come to an end.
@@ -33,16 +34,19 @@ fn skip(decoder: &mut Decoder<'_>, name: &str, node: &Node) -> Result<()> {
             decoder.reader.avro_bytes(name)?;
             skip(decoder, name, value)
         }),
-        Node::Record(record) => {
-            record.fields.iter().try_for_each(|field| match skip_usual(&mut decoder.reader, &field.node) {
-                true => Ok(()),
-                false => skip(decoder, &field.name, &field.node),
-            })
-        }
+        Node::Record(record) if record.fields.len() >= MANY_FIELDS => alike::skip(decoder, record),
+        Node::Record(record) => record.fields.iter().try_for_each(|field| skip_field(decoder, field)),
         Node::Union(branches) => {
             let (_, branch) = branch(reader, name, branches)?;
             skip(decoder, name, branch)
         }
+    }
+}
+
+pub(super) fn skip_field(decoder: &mut Decoder<'_>, field: &Field) -> Result<()> {
+    match skip_usual(&mut decoder.reader, &field.node) {
+        true => Ok(()),
+        false => skip(decoder, &field.name, &field.node),
     }
 }
 

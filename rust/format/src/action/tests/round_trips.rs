@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
+use proptest::sample::Index;
 
 use super::*;
 
@@ -343,6 +344,36 @@ proptest! {
         prop_assert_eq!(outline.extra_metadata, commit.extra_metadata);
         prop_assert_eq!(outline.operation_type, commit.operation_type);
         prop_assert_eq!(outline.partition_to_replace_file_ids, commit.partition_to_replace_file_ids);
+    }
+
+    /// Behind the files that are looked at: some laid out alike, some otherwise in a field or two.
+    #[test]
+    fn outlines_pass_over_files_however_they_are_laid_out(
+        commit in commit(),
+        stats in vec(stat(), 1..4),
+        passed in vec((any::<Index>(), 0..64_u32, text(), any::<bool>()), 1..300),
+        cut in any::<Index>(),
+    ) {
+        let looked_at = WriteStat { path: Some("f".to_owned()), num_inserts: Some(1), ..WriteStat::zeroed() };
+        let passed = passed.into_iter().map(|(from, bits, base_file, is_told)| WriteStat {
+            num_writes: is_told.then_some(i64::MAX >> bits),
+            base_file: Some(base_file),
+            ..from.get(&stats).clone()
+        });
+        let files = std::iter::repeat_n(looked_at, 256).chain(passed).collect();
+        let commit = CommitMetadata {
+            partition_to_write_stats: Some(BTreeMap::from([("p".to_owned(), files)])),
+            ..commit
+        };
+        let bytes = commit.encode().unwrap();
+        let outline = CommitOutline::decode(&bytes).unwrap();
+        prop_assert_eq!((outline.files_with_rows.first.len(), outline.files_with_rows.are_all), (256, false));
+        prop_assert_eq!(outline.extra_metadata, commit.extra_metadata);
+        prop_assert_eq!(outline.operation_type, commit.operation_type);
+        prop_assert_eq!(outline.partition_to_replace_file_ids, commit.partition_to_replace_file_ids);
+        let whole = container::Container::parse(&bytes).unwrap();
+        let part = &whole.record[..cut.index(whole.record.len())];
+        prop_assert!(CommitOutline::decode(&container::write(whole.schema, part)).is_err());
     }
 
     #[test]
