@@ -1,5 +1,5 @@
 //! Records laid out like the one before: where each branch and each length is the same, each value stands where it stood. So
-//! they are passed over by comparing words, while field by field every step waits for the length that ended the one before.
+//! they are passed over by comparing bytes, many at once, while field by field each step waits for the length before it.
 
 use std::{mem, ptr};
 

@@ -67,6 +67,7 @@ impl<'de> Decoder<'de> {
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&mut self, schema: &Record) -> Result<T> {
+        // Another schema may lie where the last one lay.
         self.layout = Layout::default();
         let value = T::deserialize(MapAccessDeserializer::new(Fields::new(schema, self, false)));
         value.map_err(|e| e.at_offset(self.reader.offset()))
