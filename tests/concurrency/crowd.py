@@ -25,8 +25,8 @@ BUCKETS = 2
 HEARTBEAT = {"hoodie.client.heartbeat.interval_in_ms": "1000", "hoodie.client.heartbeat.tolerable.misses": "1"}
 PAUSE_SECONDS = 2.5
 
-# What a writer is warned of that was silent for so long within the compaction after its write, as one that is paused may
-# well be: the write stands, and the plan is there for the next one.
+# What a writer is warned of that was silent for so long within the compaction after its write, as a paused one may be:
+# the write stands, and the plan is there for the next one.
 OUT_OF_TIME = "the compaction after the write failed: this compaction was taken for dead"
 
 # So small that each service has something to do all the time.
