@@ -15,6 +15,7 @@ import itertools
 import json
 import select
 import sys
+import time
 import warnings
 from collections import Counter
 from typing import Any, TextIO
@@ -43,13 +44,15 @@ def write(path: str, options: dict[str, str], seed: int, writer: int, first: int
     ready()
     for commit, rows in planned:
         while True:
+            start = time.monotonic()
             try:
                 table = hudini.open(path, options=options)
                 result = getattr(table, commit.operation)(rows)
             except hudini.CommitConflict as error:
                 say(conflict=commit.number, message=str(error))
             else:
-                say(acknowledged=commit.number, instant=result.instant, warnings=result.warnings)
+                seconds = time.monotonic() - start
+                say(acknowledged=commit.number, instant=result.instant, seconds=seconds, warnings=result.warnings)
                 break
 
 
