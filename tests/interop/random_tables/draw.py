@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from . import data
-from .plan import Plan, Step
-from .player import ARCHIVE_NOW, CLEAN_NOW, DROPPED, EVOLUTION, INDEXES_OF, NON_BLOCKING, SCHEMA_ON_READ, VIRTUAL
+from .plan import SCHEMA_ON_READ, VIRTUAL, Plan, Step
+from .player import ARCHIVE_NOW, CLEAN_NOW, DROPPED, EVOLUTION, INDEXES_OF, NON_BLOCKING
 
 EVENT, COMMIT = "EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"
 WRITERS = (("1.2.0", 9), ("1.2.0", 9), ("1.2.0", 9), ("1.0.2", 8), ("1.2.0", 8), ("1.2.0", 6))

@@ -20,9 +20,9 @@ from tests.support.changes import unexplained
 from tests.support.compare import difference, multiset
 from tests.support.filters import Filters
 
-from . import data
-from .plan import Plan
-from .player import CLEAN_NOW, DROPPED, SCHEMA_ON_READ, VIRTUAL, cause
+from . import data, faults
+from .plan import SCHEMA_ON_READ, VIRTUAL, Plan
+from .player import CLEAN_NOW, DROPPED, cause
 
 LISTINGS = {"with the metadata table": "true", "without it": "false"}
 # Spark answers by what it reads: its statistics hide rows, and ranges over cleaned files fall back to the newest state.
@@ -35,8 +35,6 @@ SILENT = {"0.15.0", "1.0.2"}
 WRITES = ("commit", "deltacommit", "replacecommit")
 # What Apache Hudi says to every range of a table without meta columns: no question of chance.
 NO_RANGES = "not supported when meta fields are disabled"
-# Steps behind which files have other columns than the table.
-EVOLVING = ("add_column", "rename_column", "drop_column", "widen")
 
 
 @dataclass
@@ -69,8 +67,8 @@ def disagreements(judge: Oracle, path: Path, plan: Plan, refused: list[str]) -> 
         return verdict  # without a write Apache Hudi knows no columns
     tables = {name: hudini.open(path, options={"hoodie.metadata.enable": on}) for name, on in LISTINGS.items()}
     # docs/differences.md: it compares texts of other rows, or finds no row for a delete.
-    is_muddled = _compares_texts_of_other_rows(plan) or _loses_deletes(plan)
-    by_chance = ("snapshot", "time_travel", "incremental") if _orders_deletes_by_chance(plan) else ()
+    is_muddled = faults.compares_texts_of_other_rows(plan) or faults.loses_deletes(plan)
+    by_chance = ("snapshot", "time_travel", "incremental") if faults.orders_deletes_by_chance(plan) else ()
     for question in questions(judge, path, plan):
         if is_muddled or question.query in by_chance:
             continue
@@ -85,35 +83,6 @@ def disagreements(judge: Oracle, path: Path, plan: Plan, refused: list[str]) -> 
         except hudini.HudiniError as error:
             verdict.problems.append(f"{check.__name__}: {type(error).__name__}: {error}")
     return verdict
-
-
-def _compares_texts_of_other_rows(plan: Plan) -> bool:
-    by_text = "text" in plan.ordering and _merges_by_event_time(plan)
-    evolved = plan.has({SCHEMA_ON_READ: "true"}) and any(step.verb in EVOLVING for step in plan.steps)
-    return by_text and (evolved or plan.options.get("hoodie.logfile.data.block.format") == "parquet")
-
-
-def _loses_deletes(plan: Plan) -> bool:
-    """Without meta columns 1.1 and later spell the one key of the complex generator in two ways."""
-    is_complex = len(plan.key) == 1 and len(plan.partition) > 1
-    is_of_newer = bool(plan.writers & {"1.1.1", "1.2.0"})
-    return plan.table_type == "mor" and plan.has(VIRTUAL) and is_complex and _deletes(plan) and is_of_newer
-
-
-def _orders_deletes_by_chance(plan: Plan) -> bool:
-    """docs/differences.md, "Ranges with partial updates": deletes with a date that 1.1 wrote."""
-    has_dates = "1.1.1" in plan.writers and "date" in plan.ordering and len(plan.ordering) > 1
-    return has_dates and _merges_by_event_time(plan) and _deletes(plan)
-
-
-def _deletes(plan: Plan) -> bool:
-    """Whether there are deletes of rows, not of partitions alone."""
-    deletes = {"delete", "delete_sql", "remove"}
-    return any(deletes & {step.verb, *step.words} for step in plan.steps)
-
-
-def _merges_by_event_time(plan: Plan) -> bool:
-    return plan.table_type == "mor" and plan.merge_mode == "EVENT_TIME_ORDERING" and bool(plan.ordering)
 
 
 def questions(judge: Oracle, path: Path, plan: Plan) -> Iterator[Question]:
@@ -229,7 +198,7 @@ def comparable(answer: pa.Table, question: Question, plan: Plan) -> pa.Table:
 def _of_range(answer: pa.Table, question: Question, plan: Plan) -> pa.Table:
     answer = answer.filter(pc.greater_equal(answer["_hoodie_commit_time"], question.since))
     if plan.table_type == "mor" and any(step.verb == "merge_into" for step in plan.steps):
-        if _merges_by_event_time(plan):
+        if faults.merges_by_event_time(plan):
             answer = _without_parts(answer, plan)
         # Of parts of rows Apache Hudi gives what happened to be in memory for the others.
         return answer.select([name for name in answer.column_names if name.startswith("_hoodie_")])
@@ -387,7 +356,7 @@ def _merges_in_another_way_than_before(table: hudini.Table, plan: Plan) -> bool:
 def _compaction_forgets_orderings(plan: Plan) -> bool:
     """In 1.0.2, of deletes, without meta columns (docs/apache-hudi-notes.md); or takes texts of other rows for them."""
     forgotten = plan.has(VIRTUAL) and plan.merge_mode == "EVENT_TIME_ORDERING" and "1.0.2" in plan.writers
-    return plan.table_type == "mor" and (forgotten or _compares_texts_of_other_rows(plan))
+    return plan.table_type == "mor" and (forgotten or faults.compares_texts_of_other_rows(plan))
 
 
 def _has_global_index(plan: Plan) -> bool:
@@ -406,7 +375,7 @@ def _changes_add_up(path: Path, plan: Plan) -> list[str]:
         return []
     table = hudini.open(path)
     is_otherwise = _merges_in_another_way_than_before(table, plan) or _compaction_forgets_orderings(plan)
-    if is_otherwise or _loses_deletes(plan):
+    if is_otherwise or faults.loses_deletes(plan):
         return []
     try:
         feed = table.changes().to_arrow()

@@ -6,6 +6,10 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+# Tables without meta columns: only ever set to be so.
+VIRTUAL = {"hoodie.populate.meta.fields": "false"}
+
 
 @dataclass(frozen=True)
 class Step:
@@ -32,11 +36,12 @@ class Plan:
     columns: tuple[str, ...]
     options: dict[str, str]  # of all writes
     steps: tuple[Step, ...]
+    earlier: tuple[str, ...] = ()  # releases, of a table that has moved on to `writer`
 
     @property
     def writers(self) -> set[str]:
         """Every release that writes to the table."""
-        return {self.writer, *(step.words[0] for step in self.steps if step.verb == "move_on")}
+        return {*self.earlier, self.writer, *(step.words[0] for step in self.steps if step.verb == "move_on")}
 
     def has(self, options: dict[str, str]) -> bool:
         return options.items() <= self.options.items()
@@ -44,12 +49,14 @@ class Plan:
     def moved_on(self, step: Step) -> Plan:
         """As if the table had been begun by the release, and in the version, that it is in from this step on."""
         release, version = step.words
-        return replace(self, writer=release, version=int(version))
+        return replace(self, writer=release, version=int(version), earlier=(*self.earlier, self.writer))
 
     def to_json(self) -> str:
         """One line a step."""
         facts = asdict(self)
         steps = ",\n  ".join(json.dumps(_without_defaults(step)) for step in facts.pop("steps"))
+        if not self.earlier:
+            del facts["earlier"]
         lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in facts.items()]
         return "{" + ",\n ".join([*lines, f'"steps": [\n  {steps}\n ]']) + "}"
 

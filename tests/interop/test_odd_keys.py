@@ -1,0 +1,92 @@
+"""Keys with colons and commas, which stand between the parts of composite keys, and the buckets that they fall into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hudini
+
+from .oracle import Oracle
+
+pytestmark = pytest.mark.interop
+
+BUCKETS = 1000
+VALUES = ("plain", "x,y", "a:b", "a:b,c", "a:b,c:d", "a:b,c,d", "c,a:b", "k0:x", "k0:x,y")
+KEYS = {"simple": ["k0"], "complex": ["k0", "k1"]}
+GENERATORS = {
+    "simple": "org.apache.hudi.keygen.SimpleKeyGenerator",
+    "complex": "org.apache.hudi.keygen.ComplexKeyGenerator",
+}
+ROWS = pa.table(
+    {"k0": VALUES, "k1": ["z"] * len(VALUES), "ts": pa.array([1] * len(VALUES), pa.int64()), "p": ["p"] * len(VALUES)}
+)
+
+
+@pytest.fixture(scope="module")
+def release(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Oracle]]:
+    with ExitStack() as stack:
+
+        def start(version: str) -> Oracle:
+            if version == oracle.version:
+                return oracle
+            return stack.enter_context(Oracle.start(tmp_path_factory.mktemp("oracle"), version))
+
+        yield start
+
+
+def options(keys: str, version: int) -> dict[str, str]:
+    return {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": ",".join(KEYS[keys]),
+        "hoodie.datasource.write.keygenerator.class": GENERATORS[keys],
+        "hoodie.datasource.write.partitionpath.field": "p",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.operation": "upsert",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": str(BUCKETS),
+        "hoodie.write.table.version": str(version),
+    }
+
+
+def buckets_in(path: Path) -> dict[str, int]:
+    found = {}
+    for file in path.glob("p/*.parquet"):
+        (keys,) = pq.read_table(file, columns=["_hoodie_record_key"], partitioning=None).columns
+        found |= dict.fromkeys(keys.to_pylist(), int(file.name[:8]))
+    return found
+
+
+def buckets_of_hudini(path: Path, keys: str) -> dict[str, int]:
+    stored = {"hoodie.bucket.index.num.buckets": BUCKETS}
+    hudini.create(path, ROWS.schema, KEYS[keys], "ts", ["p"], "cow", options=stored).upsert(ROWS)
+    return buckets_in(path)
+
+
+@pytest.mark.parametrize("version", ["1.2.0", "1.1.1", "1.0.2", "0.15.0"])
+def test_they_fall_into_the_buckets_of_apache_hudi(
+    release: Callable[[str], Oracle], oracle: Oracle, tmp_path: Path, version: str
+) -> None:
+    for keys in KEYS:
+        path = tmp_path / f"apache-{keys}"
+        release(version).write(path, ROWS, options(keys, 8 if version > "1" else 6))
+        is_same = buckets_in(path) == buckets_of_hudini(tmp_path / f"hudini-{keys}", keys)
+        assert is_same == (version != "0.15.0"), keys
+        # In the other one the file that hudini looks at before it writes has no such key.
+        if not is_same and keys == "simple":
+            check_that_hudini_does_not_write_twice(path, oracle, keys)
+
+
+def check_that_hudini_does_not_write_twice(path: Path, oracle: Oracle, keys: str) -> None:
+    """Which Apache Hudi 1.2 does. It takes the table to version 9, where hudini writes too."""
+    again = ROWS.slice(VALUES.index("a:b,c"), 1)
+    oracle.write(path, again, options(keys, 9))
+    assert oracle.read(path)["k0"].to_pylist().count("a:b,c") == 2
+    chosen = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": BUCKETS}
+    with pytest.raises(hudini.InvalidOption, match="belongs to bucket"):
+        hudini.open(path, options=chosen).upsert(again)
