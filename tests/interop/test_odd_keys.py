@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,18 +25,6 @@ GENERATORS = {
 ROWS = pa.table(
     {"k0": VALUES, "k1": ["z"] * len(VALUES), "ts": pa.array([1] * len(VALUES), pa.int64()), "p": ["p"] * len(VALUES)}
 )
-
-
-@pytest.fixture(scope="module")
-def release(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Oracle]]:
-    with ExitStack() as stack:
-
-        def start(version: str) -> Oracle:
-            if version == oracle.version:
-                return oracle
-            return stack.enter_context(Oracle.start(tmp_path_factory.mktemp("oracle"), version))
-
-        yield start
 
 
 def options(keys: str, version: int) -> dict[str, str]:
@@ -69,12 +56,12 @@ def buckets_of_hudini(path: Path, keys: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("version", ["1.2.0", "1.1.1", "1.0.2", "0.15.0"])
-def test_they_fall_into_the_buckets_of_apache_hudi(
-    release: Callable[[str], Oracle], oracle: Oracle, tmp_path: Path, version: str
-) -> None:
+def test_they_fall_into_the_buckets_of_apache_hudi(oracle: Oracle, tmp_path: Path, version: str) -> None:
+    with nullcontext(oracle) if version == oracle.version else Oracle.start(tmp_path, version) as apache:
+        for keys in KEYS:
+            apache.write(tmp_path / f"apache-{keys}", ROWS, options(keys, 8 if version > "1" else 6))
     for keys in KEYS:
         path = tmp_path / f"apache-{keys}"
-        release(version).write(path, ROWS, options(keys, 8 if version > "1" else 6))
         is_same = buckets_in(path) == buckets_of_hudini(tmp_path / f"hudini-{keys}", keys)
         assert is_same == (version != "0.15.0"), keys
         # In the other one the file that hudini looks at before it writes has no such key.
