@@ -64,8 +64,7 @@ def test_they_fall_into_the_buckets_of_apache_hudi(oracle: Oracle, tmp_path: Pat
         path = tmp_path / f"apache-{keys}"
         is_same = buckets_in(path) == buckets_of_hudini(tmp_path / f"hudini-{keys}", keys)
         assert is_same == (version != "0.15.0"), keys
-        # In the other one the file that hudini looks at before it writes has no such key.
-        if not is_same and keys == "simple":
+        if not is_same:
             check_that_hudini_does_not_write_twice(path, oracle, keys)
 
 
@@ -75,5 +74,14 @@ def check_that_hudini_does_not_write_twice(path: Path, oracle: Oracle, keys: str
     oracle.write(path, again, options(keys, 9))
     assert oracle.read(path)["k0"].to_pylist().count("a:b,c") == 2
     chosen = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": BUCKETS}
-    with pytest.raises(hudini.InvalidOption, match="belongs to bucket"):
-        hudini.open(path, options=chosen).upsert(again)
+    table = hudini.open(path, options=chosen)
+    if keys == "simple":
+        # The file that is looked at before a write has a key in a bucket that is wrong today.
+        with pytest.raises(hudini.InvalidOption, match="belongs to bucket"):
+            table.upsert(again)
+    else:
+        with pytest.raises(hudini.UnsupportedFeature, match="the key 'k0:a:b,c,k1:z' to buckets"):
+            table.upsert(again)
+        table.upsert(ROWS.slice(VALUES.index("plain"), 1))
+    rows = hudini.open(path).read().to_arrow()["k0"].to_pylist()
+    assert sorted(rows) == sorted([*VALUES, "a:b,c"])

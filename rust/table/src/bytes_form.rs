@@ -15,7 +15,7 @@ use crate::{Error, Result};
 const MAGIC: &[u8] = b"hudini";
 
 /// Version of all byte forms of this release. Raise it with every change of a travelling type.
-const VERSION: u8 = 14;
+const VERSION: u8 = 15;
 
 /// A type that travels.
 pub trait BytesForm: Serialize + DeserializeOwned {

@@ -29,7 +29,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use support::{Place, Row, Spec, World, row};
+use support::{Place, Row, Spec, World, model, row, rows_of};
 
 fn filtered(filter: &str) -> ScanRequest {
     ScanRequest { filter: Some(filter.to_owned()), columns: Some(vec!["id".to_owned()]), ..ScanRequest::default() }
@@ -142,6 +142,34 @@ fn a_key_is_looked_for_in_its_bucket() {
         for everywhere in ["id = 'k07' or v = 'x'", "id > 'k07'", "lower(id) = 'k07'", "v = 'x'"] {
             assert_eq!(explained(&table, everywhere).pruned, Pruned::default(), "{everywhere}");
         }
+    }
+}
+
+/// 0.15 puts keys with colons into other buckets than later releases do, and a table that old may have them in either.
+#[test]
+fn a_key_that_may_be_in_two_buckets_is_looked_for_in_all_and_not_written() {
+    for spec in both_types() {
+        let spec = Spec { buckets: 4, partitioned: false, ..spec };
+        let (world, table) = table(&spec, &[&[row("a:b,c", "A", 1, "x"), row("a", "A", 1, "x")]]);
+        let pruned = |id: &str| {
+            let filter = format!("id = '{id}'");
+            assert_eq!(ids(&world.table(), filtered(&filter)), [id]);
+            explained(&world.table(), &filter).pruned.slices
+        };
+        // Of four buckets two have a file.
+        assert_eq!((pruned("a:b,c"), pruned("a")), (1, 1));
+        let path = ".hoodie/hoodie.properties";
+        let properties = String::from_utf8(world.store.read(path).unwrap().unwrap().to_vec()).unwrap();
+        let older = properties.replace("hoodie.table.initial.version=9", "hoodie.table.initial.version=6");
+        assert_ne!(older, properties);
+        world.store.replace(path, older.as_bytes()).unwrap();
+        assert_eq!((pruned("a:b,c"), pruned("a")), (0, 1));
+        spec.upsert(&world.table(), &[row("a", "A", 2, "y")]).unwrap();
+        let error = spec.upsert(&world.table(), &[row("b", "A", 2, "y"), row("a:b,c", "A", 2, "y")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{error}");
+        assert!(error.to_string().contains("'a:b,c'"), "{error}");
+        assert_eq!(rows_of(&table), model(&[row("a:b,c", "A", 1, "x"), row("a", "A", 2, "y")]));
+        world.assert_tidy();
     }
 }
 

@@ -68,7 +68,7 @@ fn table(lines: &[Line<'_>], properties: &[(&str, &str)]) -> World {
         merge_mode: Some(MergeMode::EventTime),
         hive_style: false,
         url_encode: false,
-        index: Index::Buckets(Buckets { count: 1, hash_fields: vec!["id".into()] }),
+        index: Index::Buckets(Buckets::new(1, vec!["id".into()])),
     };
     let handle = world.table();
     assert!(config::create(world.store.as_ref(), &handle.context, &new).unwrap());

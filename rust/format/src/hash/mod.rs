@@ -16,7 +16,7 @@ mod partition_buckets;
 use arrow_array::StringArray;
 
 use crate::extremes::bytes_of_all;
-use crate::key::key_parts;
+use crate::key::{key_parts, part_value};
 
 pub use consistent::{FIRST_RING_INSTANT, Node, NodeTag, RING_COMMIT_SUFFIX, RING_FOLDER, RING_SUFFIX, Ring, RingFile};
 pub use digest::fingerprint;
@@ -75,6 +75,21 @@ pub fn bucket_of_key(record_key: &str, hash_fields: &[impl AsRef<str>], buckets:
         Some(values) => bucket_of_hash(values.fold(LIST_HASH_SEED, list_hash), buckets),
         None => bucket_of(&[Some(record_key)], buckets),
     }
+}
+
+/// The bucket into which release 0.15 puts a key. It takes keys with a colon apart at each comma, whatever they are made of:
+/// what has a colon counts only behind a hash field's name, what has none counts whole.
+pub fn bucket_of_key_by_0_15(record_key: &str, hash_fields: &[impl AsRef<str>], buckets: u32) -> u32 {
+    if !record_key.contains(':') {
+        return bucket_of(&[Some(record_key)], buckets);
+    }
+    let value_of = |part| match str::split_once(part, ':') {
+        Some((field, value)) => hash_fields.iter().any(|wanted| wanted.as_ref() == field).then(|| part_value(value)),
+        None => Some(Some(part)),
+    };
+    // Java's `split` knows no empty parts at the end.
+    let values = record_key.trim_end_matches(',').split(',').filter_map(value_of);
+    bucket_of_hash(values.fold(LIST_HASH_SEED, list_hash), buckets)
 }
 
 /// The bucket of each key, none of which may be null.
@@ -233,6 +248,29 @@ mod tests {
     #[case("a:b,,c:d", &["c"], 256, 131)]
     fn buckets(#[case] key: &str, #[case] fields: &[&str], #[case] count: u32, #[case] expected: u32) {
         assert_eq!(bucket_of_key(key, fields, count), expected);
+    }
+
+    // Where Apache Hudi 0.15.0 puts the rows of these keys.
+    #[rstest]
+    #[case("plain", &["k0"], 393)]
+    #[case("x,y", &["k0"], 836)]
+    #[case("a:b", &["k0"], 1)]
+    #[case("a:b,c:d", &["k0"], 1)]
+    #[case("a:b,c", &["k0"], 130)]
+    #[case("a:b,c,d", &["k0"], 130)]
+    #[case("c,a:b", &["k0"], 130)]
+    #[case("k0:x", &["k0"], 151)]
+    #[case("k0:x,y", &["k0"], 802)]
+    #[case("k0:plain,k1:z", &["k0", "k1"], 657)]
+    #[case("k0:k0:x,k1:z", &["k0", "k1"], 256)]
+    #[case("k0:a:b,k1:z", &["k0", "k1"], 586)]
+    #[case("k0:x,y,k1:z", &["k0", "k1"], 984)]
+    #[case("k0:k0:x,y,k1:z", &["k0", "k1"], 379)]
+    #[case("k0:a:b,c,k1:z", &["k0", "k1"], 575)]
+    #[case("k0:a:b,c,d,k1:z", &["k0", "k1"], 617)]
+    #[case("k0:c,a:b,k1:z", &["k0", "k1"], 152)]
+    fn buckets_by_0_15(#[case] key: &str, #[case] fields: &[&str], #[case] expected: u32) {
+        assert_eq!(bucket_of_key_by_0_15(key, fields, 1000), expected);
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub(crate) use text::{push_date, push_decimal};
 
 pub use columns::{field_values, outermost};
 pub use config::{Generator, KeyConfig, PartitionField};
+pub(crate) use parts::part_value;
 pub use parts::{EMPTY_KEY_PART, NULL_KEY_PART, key_parts, key_values};
 pub use path::{DEFAULT_PARTITION, PathStyle, push_escaped, unescape};
 pub use time::TimePartition;

@@ -17,13 +17,17 @@ pub fn key_parts(record_key: &str) -> impl Iterator<Item = (&str, Option<&str>)>
         let (field, value_on) = rest?.split_once(':')?;
         let (value, next) = split_value(value_on);
         rest = next;
-        let value = match value {
-            NULL_KEY_PART => None,
-            EMPTY_KEY_PART => Some(""),
-            other => Some(other),
-        };
-        Some((field, value))
+        Some((field, part_value(value)))
     })
+}
+
+/// What the text of a part of a key stands for.
+pub(crate) fn part_value(text: &str) -> Option<&str> {
+    match text {
+        NULL_KEY_PART => None,
+        EMPTY_KEY_PART => Some(""),
+        other => Some(other),
+    }
 }
 
 fn split_value(text: &str) -> (&str, Option<&str>) {
@@ -58,11 +62,7 @@ pub fn key_values<'a>(record_key: &'a str, fields: &[impl AsRef<str>]) -> Option
             None => rest.len(),
         };
         let (value, after) = rest.split_at_checked(end)?;
-        values.push(match value {
-            NULL_KEY_PART => None,
-            EMPTY_KEY_PART => Some(""),
-            value => Some(value),
-        });
+        values.push(part_value(value));
         rest = after.strip_prefix(',').unwrap_or(after);
     }
     Some(values)

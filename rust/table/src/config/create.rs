@@ -103,10 +103,10 @@ impl Wishes {
             hive_style: options.get_or_default(&options::HIVE_STYLE)?,
             url_encode: options.get_or_default(&options::URL_ENCODE)?,
             index: match index {
-                IndexType::Bucket => Index::Buckets(Buckets {
-                    count: options.get_or_default(&options::BUCKET_COUNT)?,
-                    hash_fields: if hash_fields.is_empty() { record_key.clone() } else { hash_fields },
-                }),
+                IndexType::Bucket => Index::Buckets(Buckets::new(
+                    options.get_or_default(&options::BUCKET_COUNT)?,
+                    if hash_fields.is_empty() { record_key.clone() } else { hash_fields },
+                )),
                 IndexType::GlobalRecordLevel => Index::Records,
                 index => Index::Files { by_bloom: index == IndexType::Bloom },
             },

@@ -1,12 +1,12 @@
 //! What a table says of itself in `.hoodie/hoodie.properties`, checked for what hudini understands.
 
+mod buckets;
 mod create;
 mod merge_rule;
 mod store;
 
 use std::collections::BTreeMap;
 
-use hudini_format::hash::PARTITION_BUCKETS_FOLDER;
 use hudini_format::instant::Layout;
 use hudini_format::key::{Generator, KeyConfig};
 use hudini_format::properties::Properties;
@@ -16,6 +16,7 @@ use crate::options::{self, TableType};
 use crate::storage::Storage;
 use crate::{Error, Result};
 
+pub use buckets::Buckets;
 pub(crate) use create::refuse_look_alikes;
 pub use create::{NewTable, Wishes, create};
 pub(crate) use store::{PROPERTIES_FILES, announce_metadata_table, no_table, write_properties};
@@ -67,13 +68,6 @@ pub mod keys {
     pub const CHECKSUM: &str = "hoodie.table.checksum";
     /// Prefix of properties that a custom merge needs.
     pub const MERGE_PROPERTY_PREFIX: &str = "hoodie.record.merge.property.";
-}
-
-/// The bucket index of a table: its buckets are fixed for life.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Buckets {
-    pub count: u32,
-    pub hash_fields: Vec<String>,
 }
 
 /// One reading of a table's properties.
@@ -179,31 +173,6 @@ impl TableConfig {
         Err(Error::unsupported(format!("writing with the key generator {generator}{settings}")))
     }
 
-    /// The bucket index that the table itself stores, if it does.
-    pub fn buckets(&self) -> Result<Option<Buckets>> {
-        let Some(count) = self.get(keys::BUCKET_COUNT) else { return Ok(None) };
-        let count = count.parse().ok().filter(|n| (1..=MAX_BUCKETS).contains(n));
-        let count =
-            count.ok_or_else(|| unknown(keys::BUCKET_COUNT, self.get(keys::BUCKET_COUNT).unwrap_or_default()))?;
-        let hash_fields = split_fields(self.get(keys::HASH_FIELDS).unwrap_or_default());
-        let hash_fields = if hash_fields.is_empty() { self.record_key.clone() } else { hash_fields };
-        Ok(Some(Buckets { count, hash_fields }))
-    }
-
-    /// The buckets of all partitions, if the table says how its keys are put into them: hashed into a fixed number.
-    pub fn simple_buckets(&self, storage: &dyn Storage) -> Result<Option<Buckets>> {
-        let is = |key: &str, value: &str, absent: bool| {
-            self.get(key).map_or(absent, |found| found.eq_ignore_ascii_case(value))
-        };
-        if !is(keys::INDEX_TYPE, "BUCKET", false) || !is(keys::BUCKET_ENGINE, "SIMPLE", true) {
-            return Ok(None);
-        }
-        let Ok(Some(buckets)) = self.buckets() else { return Ok(None) };
-        // Partitions may have numbers of buckets of their own.
-        let uniform = storage.list(&format!("{HOODIE}/{PARTITION_BUCKETS_FOLDER}"))?.is_empty();
-        Ok(uniform.then_some(buckets))
-    }
-
     /// Partitions of the metadata table that readers trust, built or being built.
     pub fn metadata_partitions(&self) -> Vec<String> {
         let of = |key: &str| split_fields(self.get(key).unwrap_or_default());
@@ -244,7 +213,10 @@ impl TableConfig {
             return Err(Error::unsupported("writing to a table that keeps no partition columns in its files"));
         }
         let keys = self.key_config()?;
-        if keys.generator == Generator::Complex && keys.key_fields.len() == 1 && !self.began_with_version_9() {
+        if keys.generator == Generator::Complex
+            && keys.key_fields.len() == 1
+            && !self.began_with(FIRST_WITHOUT_PAYLOADS)
+        {
             // Release 1.0 leaves the field's name out of the key, later ones ask an option of the job; and an upgrade leaves
             // keys as they are, so that Apache Hudi writes them once more by their other name.
             return Err(Error::unsupported(
@@ -256,9 +228,9 @@ impl TableConfig {
     }
 
     /// Whether it never was of an older version; a table that does not tell may have been.
-    fn began_with_version_9(&self) -> bool {
+    fn began_with(&self, version: u32) -> bool {
         let began = self.get(keys::INITIAL_VERSION).and_then(|text| text.trim().parse::<u32>().ok());
-        self.version >= FIRST_WITHOUT_PAYLOADS && began.is_some_and(|began| began >= FIRST_WITHOUT_PAYLOADS)
+        self.version >= version && began.is_some_and(|began| began >= version)
     }
 
     /// The properties as a map, as users see them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use hudini_format::hash::{bucket_of_file_id, bucket_of_key};
+use hudini_format::hash::bucket_of_file_id;
 use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 
@@ -44,8 +44,7 @@ pub(super) fn resolve(
             stored.count
         ))),
         (None, Some(count)) => {
-            let hash_fields = fields.unwrap_or_else(|| config.record_key.clone());
-            let buckets = Buckets { count, hash_fields };
+            let buckets = config.buckets_of(count, fields.unwrap_or_default());
             try_on_files(storage, config, snapshot, &buckets)?;
             Ok(buckets)
         }
@@ -81,12 +80,11 @@ fn sample(storage: &Arc<dyn Storage>, slice: &FileSlice) -> Result<Option<Record
 
 fn check(rows: &RecordBatch, slice: &FileSlice, buckets: &Buckets) -> Result<()> {
     let lies_in = bucket_of_file_id(&slice.file_id);
-    let belongs_to = |key: &str| bucket_of_key(key, &buckets.hash_fields, buckets.count);
-    match record_keys(rows)?.iter().flatten().find(|key| Some(belongs_to(key)) != lies_in) {
+    match record_keys(rows)?.iter().flatten().find(|key| Some(buckets.today(key)) != lies_in) {
         Some(key) => Err(Error::option(format!(
             "with {} buckets the key '{key}' belongs to bucket {}, and it lies in the file group {}",
             buckets.count,
-            belongs_to(key),
+            buckets.today(key),
             slice.file_id
         ))
         .with_hint("the table was written with another bucket count or other hash fields, or has no buckets at all")),

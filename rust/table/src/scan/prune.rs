@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::take::take;
-use hudini_format::hash::{bucket_of_file_id, bucket_of_key};
+use hudini_format::hash::bucket_of_file_id;
 use hudini_format::key::{DEFAULT_PARTITION, Generator, KeyConfig};
 use hudini_format::schema::meta;
 
@@ -279,8 +279,8 @@ fn wanted_buckets(
     let Some(buckets) = config.simple_buckets(storage)? else { return Ok(None) };
     let Some(keys) = wanted_keys(predicate, generator, columns)? else { return Ok(None) };
     let keys = keys.as_string::<i32>().iter().flatten();
-    let wanted = keys.map(|key| bucket_of_key(key, &buckets.hash_fields, buckets.count)).collect();
-    Ok(Some(WantedBuckets { wanted, count: buckets.count }))
+    let wanted = keys.map(|key| buckets.only(key)).collect::<Option<_>>();
+    Ok(wanted.map(|wanted| WantedBuckets { wanted, count: buckets.count }))
 }
 
 /// The record keys of all rows that a filter can mean.

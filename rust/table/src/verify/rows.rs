@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{RecordBatch, StringArray};
 use foldhash::fast::FixedState;
 use hashbrown::hash_map::{Entry, HashMap};
-use hudini_format::hash::{bucket_of_file_id, bucket_of_key, fingerprint};
+use hudini_format::hash::{bucket_of_file_id, fingerprint};
 use hudini_format::metadata_record::Partition;
 use hudini_format::schema::meta;
 
@@ -147,7 +147,7 @@ impl Place<'_> {
         };
         if let Some(buckets) = self.buckets {
             let own = bucket_of_file_id(&self.slice.file_id);
-            let is_wrong = |key: &&str| Some(bucket_of_key(key, &buckets.hash_fields, buckets.count)) != own;
+            let is_wrong = |key: &&str| Some(buckets.today(key)) != own;
             keys.iter().flatten().filter(is_wrong).for_each(|key| keep(bucket, key));
         }
         let paths = text_column(rows, meta::PARTITION_PATH).into_iter().flatten();

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use hudini_format::hash::buckets_of_keys;
 use hudini_format::key::{Generator, KeyConfig, PathStyle};
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +87,7 @@ impl Locator {
     /// rows alone; in others each row is new until its key was looked up.
     pub fn locate(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let Names { partitions, keys, widths } = self.names(batch)?;
-        let slots = self.buckets(&keys).unwrap_or_else(|| vec![NEW_KEYS; keys.len()]);
+        let slots = self.buckets(&keys)?.unwrap_or_else(|| vec![NEW_KEYS; keys.len()]);
         let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
         columns.extend([Arc::new(partitions) as ArrayRef, Arc::new(Int32Array::from(slots))]);
         if let Some(widths) = widths {
@@ -109,10 +108,9 @@ impl Locator {
     }
 
     /// The slots of keys, where those are their buckets.
-    pub(super) fn buckets(&self, keys: &StringArray) -> Option<Vec<i32>> {
-        let buckets = self.index.buckets()?;
-        let slots = buckets_of_keys(keys, &buckets.hash_fields, buckets.count);
-        Some(slots.into_iter().map(u32::cast_signed).collect())
+    pub(super) fn buckets(&self, keys: &StringArray) -> Result<Option<Vec<i32>>> {
+        let Some(buckets) = self.index.buckets() else { return Ok(None) };
+        Ok(Some(buckets.of_all(keys)?.into_iter().map(u32::cast_signed).collect()))
     }
 }
 

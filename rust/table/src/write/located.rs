@@ -259,7 +259,7 @@ fn by_group<'n>(locator: &Locator, names: &'n Names, homes: &Homes<'_>) -> Resul
         return Err(Error::internal("a row without a key or a partition"));
     }
     let count = u32::try_from(keys.len()).map_err(|_| Error::unsupported("a batch of more than 4 billion rows"))?;
-    let buckets = locator.buckets(keys);
+    let buckets = locator.buckets(keys)?;
     let mut rows: BTreeMap<&str, BySlot> = BTreeMap::new();
     // Rows of one partition often follow each other: it is looked for once.
     let (mut last, mut by_slot) = ("", rows.entry("").or_default());

@@ -397,7 +397,7 @@ impl Spec {
 
     fn index(&self) -> Index {
         match self.index {
-            IndexType::Bucket => Index::Buckets(Buckets { count: self.buckets, hash_fields: vec!["id".into()] }),
+            IndexType::Bucket => Index::Buckets(Buckets::new(self.buckets, vec!["id".into()])),
             index => Index::Files { by_bloom: index == IndexType::Bloom },
         }
     }
