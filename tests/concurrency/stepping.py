@@ -1,7 +1,15 @@
-"""Writers step by step in one process, so that the order of things is the same each time."""
+"""Writers step by step in one process, so that the order of things is the same each time.
+
+    python -m tests.concurrency.stepping <table> <rows> <options>
+
+is one in a process of its own: it writes its files, says `{"written": <instant>}`, waits for a line on its standard
+input, and says what became of its commit: `{"ended": "committed"}`, or the name of the error.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -53,3 +61,21 @@ class SteppingWriter:
 
     def abort(self) -> None:
         self._action.abort()
+
+
+def main() -> None:
+    path, rows, options = sys.argv[1], *map(json.loads, sys.argv[2:])
+    writer = SteppingWriter(path, rows, options)
+    writer.run()
+    print(json.dumps({"written": writer.instant}), flush=True)
+    sys.stdin.readline()
+    try:
+        writer.commit()
+        ended = "committed"
+    except hudini.HudiniError as error:
+        ended = type(error).__name__
+    print(json.dumps({"ended": ended}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -365,6 +365,29 @@ fn of_two_executors_one_has_the_plan() {
     world.assert_tidy();
 }
 
+/// Its process was stopped for longer than a heartbeat may be silent. Then it goes on, beside the one that has the plan now.
+#[test]
+fn of_a_silent_executor_the_plan_is_taken_over() {
+    let (world, state) = logged(Place::Memory, &spec());
+    schedule(&world.table()).unwrap();
+    let (table, clock) = world.handle();
+    let silent = begin(&table).unwrap();
+    let statuses = run(&table, &silent, 0).unwrap();
+    assert!(begin(&table).is_none(), "it lives");
+    clock.advance(3_600_000);
+    let second = begin(&table).unwrap();
+    let again = run(&table, &second, 0).unwrap();
+    let late: Vec<CompactionTask> = silent.tasks().to_vec();
+    assert_eq!(silent.commit(statuses).unwrap_err().kind(), ErrorKind::CommitConflict);
+    for task in &late {
+        drop(task.run_on(&table.storage, &table.context, 7, 1));
+    }
+    second.commit(again).unwrap();
+    assert_eq!(rows_of(&world.table()), state);
+    assert_compacted(&world.table());
+    world.assert_tidy();
+}
+
 /// A worker that was given up for lost wakes up when the plan is being done again.
 #[test]
 fn a_late_attempt_publishes_nothing() {

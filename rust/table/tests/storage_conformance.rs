@@ -135,6 +135,17 @@ every_store! {
         }
     }
 
+    files_are_made_while_their_directory_is_removed(store) {
+        thread::scope(|scope| {
+            for me in 0..3 {
+                scope.spawn(move || (0..300).for_each(|n| drop(done(store.create(&format!("d/{me}/{n}"), b"hello")))));
+            }
+            (0..50).for_each(|_| store.delete_dir("d").unwrap());
+        });
+        store.delete_dir("d").unwrap();
+        assert_eq!(names(store, "d"), [""; 0]);
+    }
+
     a_writer_shows_nothing_before_it_is_closed(store) {
         let mut writer = store.writer("p/a").unwrap();
         writer.write(b"one ").unwrap();

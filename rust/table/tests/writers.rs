@@ -197,22 +197,52 @@ fn what_a_rolled_back_write_still_wrote_it_removes_itself() {
     world.assert_tidy();
 }
 
-/// Its lock says that it lives, to us. Apache Hudi sees an old heartbeat, and may just be about to roll it back.
-#[test]
-fn a_writer_that_was_silent_for_too_long_is_let_alone_and_does_not_commit() {
-    let spec = one_bucket(TableType::MergeOnRead);
+/// A process that is stopped holds its lock, but nobody waits for it longer than for a heartbeat.
+#[rstest]
+fn a_writer_that_was_silent_for_too_long_is_taken_over_and_does_not_commit(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(1, 2, 3)] steps_before: usize,
+) {
+    let spec = one_bucket(table_type);
     let (world, before) = base(&spec);
     let mut slow = Stages::new(&world, &spec, &[row("a1", "A", 5, "slow")]);
     let (table, clock) = world.handle();
     slow.table = table.clone();
+    (0..steps_before).for_each(|step| slow.step(step).unwrap());
+    let is_its = |path: &String| path.contains(&slow.time());
+    let others = [[row("b1", "B", 5, "other")], [row("b2", "B", 5, "other")]];
+    // Two intervals of a minute are allowed for.
+    clock.advance(100_000);
+    spec.upsert(&table, &others[0]).unwrap();
+    assert!(world.files().keys().any(is_its), "some time is left to it");
+    clock.advance(100_000);
+    spec.upsert(&table, &others[1]).unwrap();
+    assert_eq!(world.files().into_keys().find(is_its), None, "taken over");
+    let error = (steps_before..4).find_map(|step| slow.step(step).err()).unwrap();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    if let Some(action) = slow.action.take() {
+        action.abort().unwrap();
+    }
+    assert_eq!(rows_of(&world.table()), upserted(&upserted(&before, &others[0]), &others[1]));
+    world.assert_tidy();
+}
+
+/// Its own options say how long it may be silent: it is the one that will commit, or not.
+#[test]
+fn a_writer_that_beats_seldom_is_left_alone_by_the_impatient() {
+    let spec = one_bucket(TableType::MergeOnRead);
+    let (world, before) = base(&spec);
+    let (table, clock) = world.handle();
+    let seldom = [("hoodie.client.heartbeat.interval_in_ms".to_owned(), "3600000".to_owned())];
+    let mut slow = Stages::new(&world, &spec, &[row("a1", "A", 5, "slow")]);
+    slow.table = table.clone();
+    slow.table.options = Options::parse(seldom).unwrap().with(&table.options);
     (0..3).for_each(|step| slow.step(step).unwrap());
     clock.advance(3_600_000);
     let others = [row("b1", "B", 5, "other")];
     spec.upsert(&table, &others).unwrap();
-    let pending = format!(".hoodie/timeline/{}.deltacommit.inflight", slow.time());
-    assert!(world.store.head(&pending).unwrap().is_some());
-    assert_eq!(slow.commit().unwrap_err().kind(), ErrorKind::CommitConflict);
-    assert_eq!(rows_of(&world.table()), upserted(&before, &others));
+    slow.commit().unwrap();
+    assert_eq!(rows_of(&world.table()), upserted(&upserted(&before, &others), &[row("a1", "A", 5, "slow")]));
     world.assert_tidy();
 }
 

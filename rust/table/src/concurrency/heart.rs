@@ -1,8 +1,9 @@
 //! Signs of life: a pending write may be rolled back only when its writer is dead.
 //!
 //! Two signs, because one is exact and the other is shared. A lock named after the write is held as long as the writer's
-//! process lives, so the next writer of ours knows at once. The heartbeat file is Apache Hudi's sign: it is touched again
-//! and again, and too old a file, or none, means death to everybody else.
+//! process lives, so the next writer of ours knows at once when it does no more. The heartbeat file is Apache Hudi's sign: it
+//! is touched again and again, and too old a file, or none, means death to everybody else. So a process that is stopped counts
+//! as dead as well, after a while; when it goes on it knows by its own pulse, and commits nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use crate::context::ticker::Ticker;
 use crate::context::{Clock, Context};
 use crate::options::{self, Options};
+use crate::site::Site;
 use crate::storage::{Entry, LockGuard, Storage};
 use crate::{Error, ErrorKind, Result};
 
@@ -47,6 +49,18 @@ struct Pulse {
     patience_ms: i64,
 }
 
+/// Of the digits of any number of milliseconds.
+const LONGEST_BEAT: u64 = 20;
+
+/// What our heartbeat files hold: others may have other options. Those of Apache Hudi are empty, and it looks at their age alone.
+fn beat_of(patience_ms: i64) -> String {
+    patience_ms.to_string()
+}
+
+fn told_by(beat: &[u8]) -> Option<i64> {
+    str::from_utf8(beat).ok()?.parse().ok().filter(|ms| *ms >= 0)
+}
+
 impl Pulse {
     /// Whether everybody knows that we live.
     fn is_felt(&self) -> bool {
@@ -56,7 +70,7 @@ impl Pulse {
     /// Once it was silent for too long it stays so: others may have made up their minds, and Apache Hudi does not look again.
     fn beat(&self, storage: &dyn Storage, path: &str) {
         let now = self.clock.now_ms();
-        if self.is_felt() && storage.replace(path, b"").is_ok() {
+        if self.is_felt() && storage.replace(path, beat_of(self.patience_ms).as_bytes()).is_ok() {
             self.last_ms.store(now, Ordering::SeqCst);
         }
     }
@@ -72,7 +86,7 @@ impl Heart {
         let path = heartbeat_path(time);
         let clock = Arc::clone(&context.clock);
         let pulse = Pulse { last_ms: AtomicI64::new(clock.now_ms()), patience_ms: patience_ms(options)?, clock };
-        storage.replace(&path, b"")?;
+        storage.replace(&path, beat_of(pulse.patience_ms).as_bytes())?;
         let interval = options.get_or_default(&options::HEARTBEAT_INTERVAL_MS)?;
         let (pulse, beating) = (Arc::new(pulse), Arc::clone(storage));
         let beats = Arc::clone(&pulse);
@@ -87,6 +101,13 @@ impl Heart {
         Ok(is_felt && self.storage.head(&heartbeat_path(&self.time))?.is_some())
     }
 
+    /// Whether we were taken for dead, and failed for that: rollbacks and cleans take away files and folders under the feet of
+    /// a writer that does not know yet.
+    pub fn explains(&self, failure: &Error) -> bool {
+        let is_of_files = matches!(failure.kind(), ErrorKind::StorageFailure | ErrorKind::InstantCleaned);
+        is_of_files && self.stands().is_ok_and(|stands| !stands)
+    }
+
     /// Ends the life in good order, after the write has completed or was rolled back.
     pub fn stop(self) -> Result<()> {
         let Self { storage, time, guard, ticker, .. } = self;
@@ -98,14 +119,19 @@ impl Heart {
     }
 }
 
-/// Whether the writer of a pending instant is dead.
+/// Whether the writer of a pending instant is dead: its process is gone, or was silent for so long that it commits no more.
 pub fn is_dead(storage: &dyn Storage, context: &Context, options: &Options, time: &str) -> Result<bool> {
     let life_lock = life_lock_path(time);
-    if storage.head(&life_lock)?.is_some() {
-        return Ok(storage.try_lock(&life_lock)?.is_some());
+    let is_ours = storage.head(&life_lock)?.is_some();
+    if is_ours && storage.try_lock(&life_lock)?.is_some() {
+        return Ok(true);
     }
-    let Some(heartbeat) = storage.head(&heartbeat_path(time))? else { return Ok(true) };
-    Ok(context.clock.now_ms() - heartbeat.modified_ms > patience_ms(options)?)
+    let path = heartbeat_path(time);
+    // One of ours takes the lock before its heart beats, and gives it up after that.
+    let Some(heartbeat) = storage.head(&path)? else { return Ok(!is_ours) };
+    let beat = if is_ours && heartbeat.size <= LONGEST_BEAT { storage.read(&path)? } else { None };
+    let patience = beat.as_deref().and_then(told_by).map_or_else(|| patience_ms(options), Ok)?;
+    Ok(context.clock.now_ms() - heartbeat.modified_ms > patience)
 }
 
 /// How long a writer may be silent before it counts as dead.
@@ -139,6 +165,19 @@ pub(crate) fn stand_in(storage: &dyn Storage, time: &str) -> Result<Box<dyn Lock
     })
 }
 
+/// The same where the dead writer's process may be there still, stopped: its lock is on a file that is no more.
+pub(crate) fn stand_in_for(site: Site<'_>, time: &str) -> Result<Box<dyn LockGuard>> {
+    let storage = site.store();
+    let path = life_lock_path(time);
+    if let Some(guard) = storage.try_lock(&path)? {
+        return Ok(guard);
+    }
+    if is_dead(storage, site.context, site.options, time)? {
+        storage.delete(&path)?;
+    }
+    stand_in(storage, time)
+}
+
 /// Removes what a life leaves on storage, the life lock last.
 pub(crate) fn forget(storage: &dyn Storage, time: &str) -> Result<()> {
     storage.delete(&heartbeat_path(time))?;
@@ -156,11 +195,16 @@ mod tests {
     use crate::context::ManualClock;
     use crate::storage::memory::Memory;
 
-    #[test]
-    fn a_pulse_that_was_not_felt_for_too_long_does_not_come_back() {
+    fn pulse() -> (Arc<ManualClock>, Memory, Pulse) {
         let clock = Arc::new(ManualClock::new(0));
         let storage = Memory::new("t", Arc::clone(&clock) as _);
         let pulse = Pulse { clock: Arc::clone(&clock) as _, last_ms: AtomicI64::new(0), patience_ms: 100 };
+        (clock, storage, pulse)
+    }
+
+    #[test]
+    fn a_pulse_that_was_not_felt_for_too_long_does_not_come_back() {
+        let (clock, storage, pulse) = pulse();
         for _ in 0..3 {
             clock.advance(60);
             pulse.beat(&storage, "beat");
@@ -175,9 +219,7 @@ mod tests {
 
     #[test]
     fn a_beat_that_did_not_arrive_is_none() {
-        let clock = Arc::new(ManualClock::new(0));
-        let storage = Memory::new("t", Arc::clone(&clock) as _);
-        let pulse = Pulse { clock: Arc::clone(&clock) as _, last_ms: AtomicI64::new(0), patience_ms: 100 };
+        let (clock, storage, pulse) = pulse();
         for _ in 0..2 {
             clock.advance(60);
             pulse.beat(&storage, "no/../path");

@@ -10,7 +10,7 @@ mod places;
 pub use conflict::{Stake, Touched, check as check_conflicts};
 pub(crate) use conflict::{completed_since, is_compaction};
 pub use heart::{Heart, is_dead};
-pub(crate) use heart::{forget, has_life, lives, patience_ms, stand_in, step_back};
+pub(crate) use heart::{forget, has_life, lives, patience_ms, stand_in, stand_in_for, step_back};
 pub use lock::{TableLock, table_lock};
 pub(crate) use lock::{service_lock, try_service_lock};
 pub(crate) use markers::TEMP;

@@ -65,14 +65,18 @@ fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Ti
     for time in concurrency::lives(storage)? {
         let pending = found.find(&time).is_some_and(|i| !i.is_completed());
         if !pending && concurrency::is_dead(storage, context, options, &time)? {
-            if let Some(commit) = found.commits().find(|commit| commit.requested == time) {
-                let metadata = found.commit_metadata(storage, commit)?;
-                concurrency::clear_up(storage, &time, metadata.write_stats())?;
-            }
+            clear_up_committed(storage, found, &time)?;
             forget(storage, &time)?;
         }
     }
     Ok(())
+}
+
+/// Removes what attempts that were lost left of a commit that the timeline shows.
+pub(super) fn clear_up_committed(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<()> {
+    let Some(commit) = found.commits().find(|commit| commit.requested == time) else { return Ok(()) };
+    let metadata = found.commit_metadata(storage, commit)?;
+    concurrency::clear_up(storage, time, metadata.write_stats())
 }
 
 /// Rolls back one pending write, or what was done of a service's plan; by the rollback that somebody has begun already, if
@@ -89,7 +93,7 @@ pub(crate) fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str, o
         }
         return planned.finish(locked, config);
     }
-    let _stand_in = concurrency::stand_in(storage, victim)?;
+    let _stand_in = concurrency::stand_in_for(*locked, victim)?;
     let Some(instant) = found.find(victim) else { return withdraw(storage, victim) };
     let time = timeline::new_time(locked.context, config, &found)?;
     let _life = concurrency::stand_in(storage, &time)?;
@@ -109,7 +113,7 @@ pub(crate) fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str, o
     execute(locked, config, &time, victim, instant.action.name())
 }
 
-/// Somebody took us for dead and rolled us back, or is at it: what we wrote since then is ours to remove.
+/// Removes what was written under an instant since it was rolled back, by whoever did not know yet.
 fn withdraw(storage: &dyn Storage, time: &str) -> Result<()> {
     for file in concurrency::list_markers(storage, time)? {
         delete_file(storage, &file)?;
@@ -161,7 +165,7 @@ impl<'t> Planned<'t> {
     fn finish(&self, locked: Locked<'_>, config: &TableConfig) -> Result<()> {
         let storage = locked.store();
         let (time, victim) = (&self.pending.requested, &self.victim);
-        let _stand_in = concurrency::stand_in(storage, &victim.commit_time)?;
+        let _stand_in = concurrency::stand_in_for(*locked, &victim.commit_time)?;
         let _life = concurrency::stand_in(storage, time)?;
         if !timeline::inflight_exists(storage, config, time, Action::Rollback)? {
             timeline::to_inflight(storage, config, time, Action::Rollback, b"")?;
@@ -243,11 +247,10 @@ fn execute(locked: Locked<'_>, config: &TableConfig, time: &str, victim: &str, a
     if let Some(instant) = plan {
         timeline::back_to_requested(storage, config, instant)?;
         // As above. What is left by a crash before this, the commit of the plan removes.
-        for file in concurrency::list_markers(storage, victim)? {
-            delete_file(storage, &file)?;
-        }
+        withdraw(storage, victim)?;
+    } else {
+        forget(storage, victim)?;
     }
-    forget(storage, victim)?;
     concurrency::forget(storage, time)
 }
 

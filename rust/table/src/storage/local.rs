@@ -155,7 +155,7 @@ impl Storage for Local {
         if target.symlink_metadata().is_ok() {
             return Ok(Put::Refused);
         }
-        self.temp(&target, bytes).and_then(Temp::publish_new).map_err(failed)
+        again(|| self.temp(&target, bytes)?.publish_new()).map_err(failed)
     }
 
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<Meta> {
@@ -188,10 +188,12 @@ impl Storage for Local {
     }
 
     fn delete_dir(&self, dir: &str) -> Result<()> {
-        match fs::remove_dir_all(self.dir(dir)?) {
-            Err(e) if !absent(&e) => Err(self.failed("the directory can't be deleted", dir)(e)),
-            _ => Ok(()),
-        }
+        let target = self.dir(dir)?;
+        again(|| match fs::remove_dir_all(&target) {
+            Err(e) if absent(&e) && target.symlink_metadata().is_err() => Ok(()),
+            done => done,
+        })
+        .map_err(self.failed("the directory can't be deleted", dir))
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn Writer>> {
@@ -207,6 +209,21 @@ impl Storage for Local {
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn LockGuard>>> {
         lock::try_lock(&self.file(path)?, &self.shown(path))
     }
+}
+
+/// How often others may be faster in what `again` does, before something else is wrong.
+const TRIES: usize = 100;
+
+/// A file needs its directories, and a directory goes with what is in it: others who make and remove the same ones at this very
+/// moment may undo the first step of either before the last one.
+fn again<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..TRIES {
+        match attempt() {
+            Err(e) if matches!(e.kind(), Io::NotFound | Io::AlreadyExists | Io::DirectoryNotEmpty) => {}
+            done => return done,
+        }
+    }
+    attempt()
 }
 
 #[derive(Debug)]

@@ -104,10 +104,7 @@ fn write_once(
     match attempt(&mut action) {
         Ok(Attempt::DoneBefore(done)) => action.abort().map(|()| done),
         Ok(Attempt::Ran(statuses)) => action.commit(statuses),
-        Err(e) => Err(match action.abort() {
-            Ok(()) => e,
-            Err(cleanup) => e.with_hint(format!("cleaning up failed too ({cleanup}); the next writer does it")),
-        }),
+        Err(e) => Err(action.tasks_failed(e)),
     }
 }
 

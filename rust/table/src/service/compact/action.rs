@@ -181,13 +181,22 @@ impl Compaction {
     pub fn abort(self) -> Result<()> {
         let lock = write::lock(&self.table, &self.options)?;
         let found = Timeline::load(self.storage(), &self.config)?;
-        // Somebody who took us for dead may be at the plan by now: what is marked under its instant is theirs.
-        if found.find(&self.time).is_some_and(Instant::is_completed) || self.is_rolled_back(&found)? {
+        // Somebody who took us for dead may have done it, or be at it by now: then what is marked is theirs.
+        if found.find(&self.time).is_some_and(Instant::is_completed) {
+            return rollback::clear_up_committed(self.storage(), &found, &self.time);
+        }
+        if self.is_rolled_back(&found)? {
             return Ok(());
         }
         let Self { table, options, config, time, heart, .. } = self;
         drop(heart);
         rollback(table.locked(&options, &lock), &config, &time, Others::Finished)
+    }
+
+    /// Before anything was decided, what fails may be the work of whoever took us for dead.
+    pub(super) fn tasks_failed(self, e: Error) -> Error {
+        let e = if self.heart.explains(&e) { self.taken_for_dead().caused_by(e) } else { e };
+        self.failed(e)
     }
 
     fn failed(self, e: Error) -> Error {
@@ -246,9 +255,13 @@ impl Compaction {
         if stands && self.heart.stands()? && !self.is_rolled_back(found)? {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::CommitConflict, "this compaction was taken for dead and rolled back")
+        Err(self.taken_for_dead())
+    }
+
+    fn taken_for_dead(&self) -> Error {
+        Error::new(ErrorKind::CommitConflict, "this compaction was taken for dead and rolled back")
             .at_instant(&self.time)
-            .with_hint("the process was paused for longer than its heartbeat allows; its plan is still there"))
+            .with_hint("the process was paused for longer than its heartbeat allows; its plan is still there")
     }
 
     /// Since it was taken up here.

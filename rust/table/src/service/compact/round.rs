@@ -124,12 +124,7 @@ impl Round {
         while let Some(compaction) = self.begin_next()? {
             let done = match run_tasks(&self.table.watched(watch), &compaction) {
                 Ok(statuses) => compaction.commit(statuses)?,
-                Err(e) => {
-                    return Err(match compaction.abort() {
-                        Ok(()) => e,
-                        Err(cleanup) => e.with_hint(format!("cleaning up failed too ({cleanup}); the next does it")),
-                    });
-                }
+                Err(e) => return Err(compaction.tasks_failed(e)),
             };
             result = result.and(done);
         }

@@ -96,6 +96,12 @@ impl Action {
         }
     }
 
+    /// The same before anything was decided: what fails then may be the work of whoever took us for dead.
+    pub fn tasks_failed(self, e: Error) -> Error {
+        let e = if self.heart.explains(&e) { self.taken_for_dead().caused_by(e) } else { e };
+        self.failed(e)
+    }
+
     fn check_statuses(&self, statuses: Vec<Status>) -> Result<(Vec<WriteStat>, Told)> {
         let wanted = self.placed.clone().unwrap_or_default();
         let mut seen = BTreeSet::new();
