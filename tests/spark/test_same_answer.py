@@ -73,6 +73,7 @@ def on_spark(
 def test_partitions_change_nothing(
     spark: SparkSession, due: dict[Kind, Answer], tmp_path: Path, kind: Kind, partitions: int
 ) -> None:
+    # Eight are more than Spark has slots here: as a barrier stage they would not start.
     answer = on_spark(spark, tmp_path / "t", kind, partitions)
     assert answer.difference(due[kind]) is None, answer.difference(due[kind])
 

@@ -10,7 +10,10 @@ from hudini.errors import HudiniError, restored
 
 # One without hudini mostly has no pyarrow, and is asked for that first.
 _MISSING = re.compile(r"No module named '(hudini|pyarrow)\b")
-_WORKERS_PYTHON = "set PYSPARK_PYTHON to the Python that hudini is installed in before Spark starts"
+_WORKERS_PYTHON = (
+    "set PYSPARK_PYTHON to the Python that hudini is installed in before Spark starts; "
+    "a wheel handed out by addPyFile or --py-files is not installed: Python loads no library from inside it"
+)
 
 
 @contextlib.contextmanager
