@@ -121,14 +121,14 @@ class Spark:
 
 
 def cpu_of_tree(root: int) -> float:
-    """Seconds of the CPU that a process and all below it have taken, by Linux's `/proc`."""
+    """Seconds of the CPU that a process and all below it have taken, those that ended too, by Linux's `/proc`."""
     spent: dict[int, tuple[int, float]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = file.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it has just ended
-        spent[int(file.parent.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
+        spent[int(file.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
     tree = {root}
     while below := {pid for pid, (parent, _) in spent.items() if parent in tree} - tree:
         tree |= below

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
+from .engines import pyspark
 from .oracle import Oracle, OracleUnavailable
 
 # Tests with many cases, each of which takes Apache Hudi many seconds: by day one in so many runs, and all with
@@ -59,18 +59,6 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 @pytest.fixture(scope="session")
 def spark():
     """The product's own PySpark, without Apache Hudi."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # where hudini is installed
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("interop")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
+    session = pyspark()
     yield session
     session.stop()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,6 +15,27 @@ import hudini.spark as hs
 from tests.support.rows import SCHEMA, Row, to_arrow
 
 from .apache import INDEX, Layout
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pyspark() -> SparkSession:
+    """The product's own, without Apache Hudi."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # where hudini is installed
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 class Local:

@@ -7,6 +7,7 @@ takes out of it what the failure does not need.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,8 +29,11 @@ FOUND = sorted((Path(__file__).parent / "random_tables" / "found").glob("*.json"
 
 
 @pytest.fixture(scope="module")
-def ground(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[hunt.Ground]:
-    found = hunt.Ground(tmp_path_factory.mktemp("random"), {hunt.JUDGE: oracle})
+def ground(
+    request: pytest.FixtureRequest, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[hunt.Ground]:
+    spark = functools.partial(request.getfixturevalue, "spark")
+    found = hunt.Ground(tmp_path_factory.mktemp("random"), spark, {hunt.JUDGE: oracle})
     yield found
     found.close()
 

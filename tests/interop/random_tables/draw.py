@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from . import data
 from .plan import SCHEMA_ON_READ, VIRTUAL, Plan, Step
-from .player import ARCHIVE_NOW, CLEAN_NOW, DROPPED, EVOLUTION, INDEXES_OF, NON_BLOCKING
+from .player import ARCHIVE_NOW, CLEAN_NOW, DROPPED, EVOLUTION, INDEXES_OF, NON_BLOCKING, ON_SPARK
 
 EVENT, COMMIT = "EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"
 WRITERS = (("1.2.0", 9), ("1.2.0", 9), ("1.2.0", 9), ("1.0.2", 8), ("1.2.0", 8), ("1.2.0", 6))
@@ -158,7 +158,11 @@ def steps(draw: st.DrawFn, plan: Plan, widely: bool) -> tuple[Step, ...]:
     # Releases before 1.2 lose all rows that they write without partition columns.
     loses = plan.writer != "1.2.0" and (LISTS & {*plan.columns} or plan.has(DROPPED))
     first = draw(st.sampled_from(("insert", "upsert") if loses else ("insert", "upsert", "bulk_insert")))
-    made = [Step(first, tuple(range(draw(st.integers(12, 40)))), draw(st.integers(0, 999)))]
+    numbers, seed = tuple(range(draw(st.integers(12, 40)))), draw(st.integers(0, 999))
+    # The properties of a new table of ours are those of the newest release.
+    can_begin = "ours" in verbs_of_hudini(plan) and plan.writer == "1.2.0" and first in operations_of_hudini(plan)
+    begins = widely and can_begin and draw(probably(0.4))
+    made = [Step("ours", numbers, seed, words=draw(by_hudini(first))) if begins else Step(first, numbers, seed)]
     known = len(made[0].numbers)
     for _ in range(draw(st.integers(2, 7))):
         verb = draw(st.sampled_from(verbs(plan)))
@@ -188,11 +192,23 @@ def verbs_of_hudini(plan: Plan) -> list[str]:
     """What it is likely to do. What else it declines is told with the outcome."""
     refused = {"hoodie.table.cdc.enabled", SCHEMA_ON_READ} & {*plan.options}
     blooms = plan.options.get("hoodie.metadata.index.bloom.filter.enable") == "true"
-    if plan.version == 6 or refused or blooms:
+    if plan.version == 6 or refused or blooms or plan.has(VIRTUAL) or plan.has(DROPPED):
         return []
     chosen = ["our_service"] * 2 if plan.table_type == "mor" else []
     writes = plan.options["hoodie.index.type"] != "GLOBAL_SIMPLE" and not plan.has(NON_BLOCKING)
     return chosen + ["ours"] * 4 if writes else chosen
+
+
+def by_hudini(operation: str) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.sampled_from(((operation,), (operation,), (operation, ON_SPARK)))
+
+
+def operations_of_hudini(plan: Plan) -> list[str]:
+    """For each time that it is to be likely."""
+    chosen = ["upsert"] * 5 + ["remove"] * 2 + ["insert"] * 2 + ["insert_overwrite", "insert_overwrite_table"]
+    # Apache Hudi's bulk inserts spell keys of timestamps in another way than its other writes: docs/differences.md.
+    chosen += [] if "timestamp" in plan.key else ["bulk_insert"]
+    return chosen + (["delete_partition"] if plan.partition else [])
 
 
 def verbs(plan: Plan) -> list[str]:
@@ -224,8 +240,11 @@ def verbs(plan: Plan) -> list[str]:
 def step(draw: st.DrawFn, plan: Plan, verb: str, known: int) -> Step:
     seed, words = draw(st.integers(0, 999)), ()
     if verb == "ours":
-        words = (draw(st.sampled_from(("upsert", "upsert", "insert", "remove"))),)
-        if words == ("insert",):
+        operation = draw(st.sampled_from(operations_of_hudini(plan)))
+        words = draw(by_hudini(operation))
+        if operation == "delete_partition":
+            return Step(verb, (0,), seed, words=words)
+        if operation not in ("upsert", "remove"):
             return Step(verb, tuple(range(known, known + draw(st.integers(1, 9)))), seed, words=words)
     if verb == "create_index":
         secondary = ["secondary"] if plan.has({"hoodie.metadata.record.index.enable": "true"}) else []

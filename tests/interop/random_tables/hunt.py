@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
+from tests.interop.engines import pyspark
 from tests.interop.oracle import Oracle
 
 from .draw import plans
 from .judge import Verdict, disagreements
 from .plan import Plan
 from .player import Player
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JUDGE = "1.2.0"
 # The plainest, which hypothesis tries first, and one more.
@@ -44,8 +49,11 @@ class Outcome:
 class Ground:
     """The releases of Apache Hudi that are at work, each begun when the first plan wants it."""
 
-    def __init__(self, folder: Path, oracles: dict[str, Oracle] | None = None) -> None:
+    def __init__(
+        self, folder: Path, spark: Callable[[], SparkSession], oracles: dict[str, Oracle] | None = None
+    ) -> None:
         self._folder, self._oracles, self._stack, self._tables = folder, dict(oracles or {}), ExitStack(), 0
+        self._spark = spark
 
     def oracle(self, release: str) -> Oracle:
         if release not in self._oracles:
@@ -59,7 +67,7 @@ class Ground:
         self._tables += 1
         folder = self._folder / f"t{self._tables}"
         folder.mkdir(parents=True)
-        player = Player(self.oracle, folder / "table", plan)
+        player = Player(self.oracle, self._spark, folder / "table", plan)
         player.play()
         verdict = disagreements(self.oracle(JUDGE), folder / "table", player.plan, player.refused)
         verdict.problems += player.problems
@@ -73,7 +81,7 @@ class Ground:
 def ground(work: Path | None) -> Iterator[Ground]:
     """In this folder, or else in one that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="random-tables-") as temporary:
-        found = Ground(work or Path(temporary))
+        found = Ground(work or Path(temporary), pyspark)
         try:
             yield found
         finally:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hudini
+import hudini.spark as hs
 from tests.interop.oracle import Oracle, OracleError, SlowWrite
 from tests.interop.oracle.services import NEWEST, UNPASSABLE
 from tests.support.compare import difference
 
 from . import data, faults
 from .plan import SCHEMA_ON_READ, Plan, Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 WRITE = "hoodie.datasource.write."
 PAYLOADS = {
@@ -35,6 +40,10 @@ INDEXES_OF = {
     "lower": ("using column_stats({}) options(expr='lower')", ("text",)),
     "year": ("using column_stats({}) options(expr='year')", ("date",)),
 }
+# Of a step of hudini's: "delete" is there what rows may say of themselves.
+OPERATIONS = {"remove": "delete"}
+ON_SPARK = "spark"
+OUR_NAMES = {"insert_overwrite_table": "overwrite_table"}
 VERSION_NAMES = {6: "SIX", 8: "EIGHT"}
 # Tables without partition columns in their files: only ever set to be so.
 DROPPED = {WRITE + "drop.partition.columns": "true"}
@@ -56,8 +65,10 @@ EVOLUTION = {SCHEMA_ON_READ: "true", WRITE + "schema.allow.auto.evolution.column
 class Player:
     """One plan on the releases of Apache Hudi that it names. `plan` is that of the release that writes now."""
 
-    def __init__(self, oracles: Callable[[str], Oracle], path: Path, plan: Plan) -> None:
-        self.oracles, self.path, self.plan = oracles, path, plan
+    def __init__(
+        self, oracles: Callable[[str], Oracle], spark: Callable[[], SparkSession], path: Path, plan: Plan
+    ) -> None:
+        self.oracles, self.spark, self.path, self.plan = oracles, spark, path, plan
         self.oracle = oracles(plan.writer)
         self.columns = data.columns_of(plan.columns)
         self.options = options(plan, path.parent.name)
@@ -122,11 +133,13 @@ class Player:
         self._write("insert_overwrite_table", step)
 
     def delete_partition(self, step: Step) -> None:
-        """That of the first row."""
-        paths = self.oracle.read(self.path, columns=["_hoodie_partition_path"]).column(0).to_pylist()
-        if paths:
-            chosen = sorted(set(paths))[step.seed % len(set(paths))]
+        for chosen in self._partition_of(step):
             self._write("delete_partition", step, {WRITE + "partitions.to.delete": chosen})
+
+    def _partition_of(self, step: Step) -> list[str]:
+        """One that has rows, if there are any."""
+        paths = set(self.oracle.read(self.path, columns=["_hoodie_partition_path"]).column(0).to_pylist())
+        return [sorted(paths)[step.seed % len(paths)]] if paths else []
 
     def fail(self, step: Step) -> None:
         """A write whose files are written and whose commit is refused."""
@@ -173,26 +186,22 @@ class Player:
     def _leave_to_apache(self, copy: Path, why: str) -> None:
         """Goes on with what Apache Hudi made of the table."""
         self.declined.append(why)
-        shutil.rmtree(self.path)
+        shutil.rmtree(self.path, ignore_errors=True)
         shutil.move(copy, self.path)
 
     def ours(self, step: Step) -> None:
         """Does what Apache Hudi does to a copy of the table, or leaves it to Apache Hudi."""
-        operation = step.words[0]
-        kept, rows = self.path, data.rows(self.plan, step, self.columns)
+        operation, kept = OPERATIONS.get(step.words[0], step.words[0]), self.path
         copy = self.path.parent / f"copy-{self.number}"
-        shutil.copytree(kept, copy)
+        if kept.exists():
+            shutil.copytree(kept, copy)
         try:
             self.path = copy
-            self._write("delete" if operation == "remove" else operation, step)
+            getattr(self, operation)(step)
         finally:
             self.path = kept
         try:
-            table = hudini.open(kept, options=self.options)
-            if operation == "remove":
-                table.delete(rows)
-            else:
-                getattr(table, operation)(rows)
+            (self._write_on_spark if ON_SPARK in step.words else self._write_on_threads)(operation, step)
         except (hudini.UnsupportedFeature, hudini.SchemaMismatch) as error:
             widens = any(step.verb == "widen" for step in self.plan.steps[: self.number])
             if isinstance(error, hudini.SchemaMismatch) and not widens:
@@ -212,6 +221,26 @@ class Player:
         problem = difference(ours, theirs)
         if problem is not None:
             self.problems.append(f"{operation} by hudini: {problem}")
+
+    def _write_on_threads(self, operation: str, step: Step) -> None:
+        rows = data.rows(self.plan, step, self.columns)
+        if hudini.is_table(self.path):
+            table = hudini.open(self.path, options=self.options)
+        else:
+            table = hudini.create(self.path, rows.schema, options=self.options)
+        if operation == "delete_partition":
+            table.delete_partitions(self._partition_of(step))
+        else:
+            getattr(table, OUR_NAMES.get(operation, operation))(rows)
+
+    def _write_on_spark(self, operation: str, step: Step) -> None:
+        spark, path = self.spark(), str(self.path)
+        if operation == "delete_partition":
+            hs.delete_partitions(spark, path, self._partition_of(step), self.options)
+            return
+        # One partition, for the order of the rows counts.
+        frame = spark.createDataFrame(data.rows(self.plan, step, self.columns)).coalesce(1)
+        getattr(hs, OUR_NAMES.get(operation, operation))(frame, path, self.options)
 
     def our_service(self, step: Step) -> None:
         """Which changes no row."""

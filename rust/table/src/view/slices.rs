@@ -116,7 +116,8 @@ fn add_base(groups: &mut BTreeMap<String, Group>, partition: &str, name: BaseFil
         // Left by an attempt that was lost and published late; which of the two the commit means is not to be guessed.
         return Err(Error::corrupt("one write left two base files in one file group")
             .at_path(in_partition(partition, &other.name))
-            .at_instant(name.instant));
+            .at_instant(name.instant)
+            .with_hint("the write's commit names the one that counts: remove the other one, if no writer is at work"));
     }
     Ok(())
 }
