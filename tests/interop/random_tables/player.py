@@ -217,10 +217,7 @@ class Player:
             else:
                 self.problems.append(f"{operation} by hudini: {type(error).__name__}: {error}")
             return
-        ours, theirs = (_without_when(self.oracles(NEWEST).read(path)) for path in (kept, copy))
-        problem = difference(ours, theirs)
-        if problem is not None:
-            self.problems.append(f"{operation} by hudini: {problem}")
+        self._compare(operation, self._rows_by_both(kept), self._rows_by_both(copy), merges=True)
 
     def _write_on_threads(self, operation: str, step: Step) -> None:
         rows = data.rows(self.plan, step, self.columns)
@@ -244,7 +241,7 @@ class Player:
 
     def our_service(self, step: Step) -> None:
         """Which changes no row."""
-        before = self._rows_by_both()
+        before = self._rows_by_both(self.path)
         if before["Apache Hudi"].num_columns == 0:
             return  # the table's first write was refused
         services = hudini.open(self.path).services
@@ -257,18 +254,19 @@ class Player:
             self.declined.append(f"{step.words[0]}: {error}")
         except hudini.HudiniError as error:
             self.problems.append(f"{step.words[0]} by hudini: {type(error).__name__}: {error}")
-        after = self._rows_by_both()
-        # What it merged wrong in logs it reads right once that is compacted.
-        wrong_before = step.words == ("compact",) and faults.compares_texts_of_other_rows(self.plan)
-        for reader in ["hudini"] if wrong_before else list(before):
-            problem = difference(after[reader], before[reader])
-            if problem is not None:
-                self.problems.append(f"{step.words[0]} by hudini, read by {reader}: {problem}")
+        self._compare(step.words[0], self._rows_by_both(self.path), before, merges=step.words == ("compact",))
 
-    def _rows_by_both(self) -> dict[str, pa.Table]:
+    def _compare(self, what: str, ours: dict[str, pa.Table], due: dict[str, pa.Table], *, merges: bool) -> None:
+        """By both readers, unless what Apache Hudi merges wrong in logs it reads right where hudini merged it."""
+        for reader in ["hudini"] if merges and faults.compares_texts_of_other_rows(self.plan) else list(due):
+            problem = difference(ours[reader], due[reader])
+            if problem is not None:
+                self.problems.append(f"{what} by hudini, read by {reader}: {problem}")
+
+    def _rows_by_both(self, path: Path) -> dict[str, pa.Table]:
         """Without what tells when, and into which file, each was written."""
-        theirs = self.oracles(NEWEST).read(self.path)
-        ours = hudini.open(self.path).read().to_arrow() if theirs.num_columns else theirs
+        theirs = self.oracles(NEWEST).read(path)
+        ours = hudini.open(path).read().to_arrow() if theirs.num_columns else theirs
         return {"Apache Hudi": _without_when(theirs), "hudini": _without_when(ours)}
 
     # ---- services ----
