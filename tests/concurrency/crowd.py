@@ -44,6 +44,9 @@ SMALL_LIMITS = {
     "hoodie.timeline.compaction.batch.size": "3",
 }
 
+# So soon after a killed writer somebody commits who began after that, whoever is stopped just then.
+MENDED_SECONDS = 10.0
+
 # How often services are killed after something that they did.
 SERVICES_DIE = 0.1
 
@@ -122,12 +125,14 @@ class Crowd:
         self.writers: list[Writer] = []
         self.told: Counter[str] = Counter()
         self.warnings: list[str] = []
+        self.mended: list[float] = []
         self._chance = random.Random(str(scene))
         self._inbox: Inbox = queue.Queue()
         self._processes: list[Process] = []
         self._timetable: list[tuple[float, Callable[[], None]]] = []
         self._kills = self._service_kills = scene.kills
         self._beside: dict[str, Process] = {}
+        self._killed_at: float | None = None
 
     def play(self) -> None:
         """Until every writer has come to its end."""
@@ -205,6 +210,10 @@ class Crowd:
     def _has_committed(self, writer: Writer, said: Said) -> None:
         assert said["acknowledged"] == writer.first + writer.acknowledged, f"{writer.process}: {said}"
         writer.acknowledged += 1
+        now = time.monotonic()
+        if self._killed_at is not None and said["seconds"] < now - self._killed_at:
+            self.mended.append(now - self._killed_at)
+            self._killed_at = None
         may_be_out_of_time = said["seconds"] > PATIENCE_SECONDS
         self.warnings += [w for w in said["warnings"] if not (may_be_out_of_time and w.startswith(OUT_OF_TIME))]
         soon = self._soon()
@@ -225,6 +234,7 @@ class Crowd:
         if not writer.ended:
             writer.killed = True
             writer.process.kill()
+            self._killed_at = self._killed_at or time.monotonic()
 
     def _replace_services(self) -> None:
         killed = self._beside["services"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .crowd import Crowd, Scene, check
+from .crowd import MENDED_SECONDS, Crowd, Scene, check
 
 SEED = int(os.environ.get("HUDINI_CROWDS_SEED", "1"))
 
@@ -43,5 +43,6 @@ def test_a_crowd_of_writers_loses_nothing(scene: Scene, tmp_path: Path) -> None:
     check(crowd)
     # Those who were to be killed were killed, and nobody stood in the way of the services or the reader.
     assert crowd.told["killed"] > 0
+    assert 0 < max(crowd.mended) < MENDED_SECONDS, crowd.mended
     assert all(crowd.told[name] > 0 for name in ("clean", "archive", "read"))
     assert crowd.warnings == []

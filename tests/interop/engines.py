@@ -53,6 +53,13 @@ class Local:
     def delete(self, rows: Iterable[Row]) -> None:
         hudini.open(self._path).delete(to_arrow(rows), options=self._options)
 
+    def keep_up(self, few: Mapping[str, str]) -> None:
+        """Compacts, cleans and archives, with such limits."""
+        services = hudini.open(self._path).services
+        services.compact(options=self._options)
+        services.clean(options=self._options | few)
+        services.archive(options=self._options | few)
+
     def read(self) -> pa.Table:
         return pa.table(hudini.open(self._path).read())
 
@@ -71,6 +78,12 @@ class OnSpark:
 
     def delete(self, rows: Iterable[Row]) -> None:
         hs.delete(self._frame(rows), self._path, options=self._options)
+
+    def keep_up(self, few: Mapping[str, str]) -> None:
+        hs.compact(self._spark, self._path, options=self._options)
+        hs.clean(self._spark, self._path, options=self._options | few)
+        # It has no tasks for executors.
+        hudini.open(self._path).services.archive(options=self._options | few)
 
     def read(self) -> pa.Table:
         return hs.read(self._spark, self._path).toArrow()

@@ -167,7 +167,7 @@ def generator(name: str) -> dict[str, str]:
     return {WRITE + "keygenerator.class": KEYGENS + name}
 
 
-# Of each three neighbours the first runs every day.
+# Of each five neighbours the first runs every day.
 JOBS = [
     Job("overwrites partitions in the mode overwrite", USUAL, upserts(OVERWRITE)),
     Job("the old quick start", USUAL | LUGGAGE, upserts(Step(GONE.select(["id", "city", "ts"]), "delete"))),

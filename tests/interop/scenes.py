@@ -71,6 +71,10 @@ def alike(oracle: Oracle, path: Path, instants: list[str]) -> None:
         "read optimized": (table.read(mode="read_optimized"), query_options("read_optimized")),
         "incremental": (table.incremental(), query_options("incremental", start="000")),
     }
+    completed = [row["completed"] for row in oracle.timeline(path) if row["requested"] in instants]
+    if len(completed) > 1:
+        bounds = {"start": min(completed), "end": max(completed)}
+        same[f"incremental, {bounds}"] = (table.incremental(**bounds), query_options("incremental", **bounds))
     for instant in instants:
         same[f"as of {instant}"] = (table.read(as_of=instant), query_options("time_travel", as_of=instant))
     for question, (ours, options) in same.items():

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .jobs import JOBS, Job, Step
+import hudini.spark as hs
+
+from .jobs import JOBS, WRITE, Job, Step
 from .oracle import Oracle
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
@@ -51,14 +53,25 @@ class Hudini:
         frame = self._spark.read.parquet(str(source)).coalesce(1)
         frame.write.format("hudini").options(**job.told(step)).mode(step.mode).save(str(path))
 
+    def call(self, path: Path, job: Job, step: Step) -> None:
+        """By the function of `hudini.spark`, with the same options."""
+        told = job.told(step)
+        operation = told.get(WRITE + "operation", "upsert")
+        if operation == "delete_partition":
+            partitions = told.pop(WRITE + "partitions.to.delete").split(",")
+            hs.delete_partitions(self._spark, str(path), partitions, **told)
+            return
+        frame = self._spark.createDataFrame(step.rows).coalesce(1)
+        getattr(hs, {"insert_overwrite_table": "overwrite_table"}.get(operation, operation))(frame, str(path), **told)
+
     def read(self, path: Path) -> pa.Table:
         return self._spark.read.format("hudini").load(str(path)).toArrow()
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 def test_a_job_does_the_same_under_another_format(job: Job, oracle: Oracle, spark, tmp_path: Path) -> None:
-    theirs, ours, moved = tmp_path / "theirs", tmp_path / "ours", tmp_path / "moved"
-    hudini = Hudini(spark, tmp_path)
+    theirs, ours, moved, called = (tmp_path / name for name in ("theirs", "ours", "moved", "called"))
+    engine = Hudini(spark, tmp_path)
     *earlier, last = job.steps
     for step in earlier:
         oracle.write(theirs, step.rows, job.told(step), step.mode)
@@ -67,10 +80,13 @@ def test_a_job_does_the_same_under_another_format(job: Job, oracle: Oracle, spar
     expected = rows_of(oracle.read(theirs))
 
     for step in job.steps:
-        hudini.write(ours, job, step)
-    hudini.write(moved, job, last)
-    for path in (ours, moved):
-        assert rows_of(hudini.read(path)) == expected
+        engine.write(ours, job, step)
+        engine.call(called, job, step)
+    engine.write(moved, job, last)
+    for path in (ours, moved, called):
+        assert rows_of(engine.read(path)) == expected
         assert rows_of(oracle.read(path)) == expected
-    of_theirs, of_ours = oracle.properties(theirs), oracle.properties(ours)
-    assert {key: of_ours.get(key) or "" for key in PROPERTIES} == {key: of_theirs.get(key) or "" for key in PROPERTIES}
+    properties = [
+        {key: oracle.properties(path).get(key) or "" for key in PROPERTIES} for path in (ours, called, theirs)
+    ]
+    assert properties[0] == properties[1] == properties[2]

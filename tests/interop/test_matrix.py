@@ -14,7 +14,7 @@ from tests.support.rows import SCHEMA, Model, Rows
 from .apache import LAYOUTS, Apache, Layout
 from .engines import Local, OnSpark
 from .oracle import Oracle
-from .scenes import Engine, alike, holds, instants, mixed_batch, step, validated
+from .scenes import alike, holds, instants, mixed_batch, step, validated
 
 pytestmark = pytest.mark.interop
 
@@ -40,6 +40,16 @@ def kept_up(apache: Apache, oracle: Oracle, path: Path) -> None:
     assert before - {line["requested"] for line in oracle.timeline(path)}
 
 
+def kept_up_by_hudini(engine: Local | OnSpark, oracle: Oracle, path: Path) -> None:
+    before = {line["requested"]: line["action"] for line in oracle.timeline(path)}
+    engine.keep_up(FEW)
+    after = {line["requested"]: line["action"] for line in oracle.timeline(path)}
+    new = [action for requested, action in after.items() if requested not in before]
+    assert "clean" in new
+    assert ("commit" in new) == (hudini.open(path).table_type == "mor")
+    assert before.keys() - after.keys()
+
+
 @pytest.mark.parametrize("begins", ["hudini", "apache"])
 @pytest.mark.parametrize("where", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("index", INDEXES)
@@ -58,7 +68,7 @@ def test_every_kind_of_table(
     path, rows, model = tmp_path / "table", Rows(seed=21), Model(partitioned=layout.partitioned)
     told = INDEXES[index] | VERSIONS[version] | SOON
     apache = Apache(oracle, path, layout, index=told)
-    engine: Engine = (
+    engine = (
         Local(path, INDEXES[index] | SOON)
         if where == "local"
         else OnSpark(request.getfixturevalue("spark"), path, INDEXES[index] | SOON)
@@ -100,6 +110,9 @@ def test_every_kind_of_table(
     validated(oracle, path)
 
     step(engine.upsert, mixed_batch(rows, start=80), model)
+    for number in range(3):
+        step(engine.upsert, rows.batch(range(number, 90, 6), ts=1100 + number), model)
+    kept_up_by_hudini(engine, oracle, path)
     holds(model, engine, apache)
     alike(oracle, path, instants(oracle, path)[-1:])
     validated(oracle, path)

@@ -183,12 +183,13 @@ def test_a_record_index_of_apache_is_gone_on_with(
     assert metadata.kept() == kept
 
 
-def test_it_lives_on_for_sixty_commits(path: Path, oracle: Oracle) -> None:
+@pytest.mark.parametrize("index", [INDEX, BY_RECORDS], ids=["buckets", "records"])
+@pytest.mark.parametrize("layout", [Layout("mor", partitioned=True), Layout("cow", partitioned=False)], ids=str)
+def test_it_lives_on_for_sixty_commits(layout: Layout, index: dict[str, str], path: Path, oracle: Oracle) -> None:
     """It is cleaned and archived beside its table, and Apache Hudi goes on with what is left."""
-    layout = Layout("mor", partitioned=True)
-    rows, model, engine = Rows(seed=15), Model(partitioned=True), Local(path)
-    metadata, apache = Metadata(path), Apache(oracle, path, layout)
-    create(path, layout)
+    rows, model, engine = Rows(seed=15), Model(partitioned=layout.partitioned), Local(path, index)
+    metadata, apache = Metadata(path), Apache(oracle, path, layout, index)
+    create(path, layout, index)
     for turn in range(60):
         step(engine.upsert, rows.batch(range(turn, turn + 8), ts=turn), model)
     own = path / ".hoodie/metadata/.hoodie/timeline"

@@ -55,31 +55,20 @@ def story(folder: Path) -> None:
     from pyspark.sql import SparkSession
 
     import hudini
-    import hudini.spark as hs
     from hudini.spark import frames
+    from tests.spark.test_same_answer import KINDS, local_answer, on_spark
 
     builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     for name in ("_locate", "_look_up", "_group_keys", "_look_up_records", "_settle", "_run"):
         setattr(frames, name, failing_at_first(getattr(frames, name)))
-    for index in ("BUCKET", "SIMPLE", "RECORD_INDEX"):
-        path = str(folder / index)
-        job = {
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.precombine.field": "ts",
-            "hoodie.index.type": index,
-        }
-        if index == "BUCKET":
-            job["hoodie.bucket.index.num.buckets"] = "2"
-        rows = spark.range(50).selectExpr("concat('k', id) as id", "1L as ts")
-        assert hs.upsert(rows, path, job).inserted == 50
-        newer = spark.range(40, 60).selectExpr("concat('k', id) as id", "2L as ts")
-        result = hs.upsert(newer, path)
-        assert (result.inserted, result.updated) == (10, 10)
-        table = hudini.open(path)
-        assert (table.read().count(), table.read(filter="ts = 2").count()) == (60, 20)
-        report = table.verify(deep=True)
+    for kind in KINDS:
+        due = local_answer(folder / f"local {kind}", kind)
+        path = folder / f"spark {kind}"
+        answer = on_spark(spark, path, kind, partitions=3)
+        assert answer.difference(due) is None, answer.difference(due)
+        report = hudini.open(path).verify(deep=True)
         assert report.ok, str(report)
         assert not report.findings, str(report)
     spark.stop()

@@ -23,11 +23,20 @@ def files_below(folder: Path) -> set[str]:
 
 
 # Files that were seen since a commit place the kill in every stage of the next one, without a clock.
-@pytest.mark.parametrize(("table_type", "new_files"), [("cow", 4), ("mor", 9), ("cow", 13)])
-def test_a_killed_driver(java: None, table_type: str, new_files: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("table_type", "index", "new_files"),
+    [
+        ("cow", "BUCKET", 4),
+        ("mor", "BUCKET", 9),
+        ("cow", "BUCKET", 13),
+        ("cow", "BLOOM", 7),
+        ("mor", "RECORD_INDEX", 11),
+    ],
+)
+def test_a_killed_driver(java: None, table_type: str, index: str, new_files: int, tmp_path: Path) -> None:
     path = tmp_path / "table"
     schema = {"id": "string not null", "ts": "long not null", "part": "string not null"}
-    options = {"hoodie.bucket.index.num.buckets": 2}
+    options = {"hoodie.index.type": index} | ({"hoodie.bucket.index.num.buckets": 2} if index == "BUCKET" else {})
     hudini.create(
         path, schema, record_key="id", ordering="ts", partition_by="part", table_type=table_type, options=options
     )

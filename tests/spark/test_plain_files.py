@@ -66,6 +66,17 @@ def test_rows_columns_and_types_are_those_of_the_data_source(spark: SparkSession
     agree(filtered, table.read(filter="city = 'sf' and ts = 2"))
 
 
+def test_spark_prunes_columns_and_pushes_filters_down(
+    spark: SparkSession, table: hudini.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = hs.read(spark, table.path).where("ts = 2").select("id")
+    frame.explain()
+    plan = capsys.readouterr().out
+    assert "EqualTo(ts,2)" in plan, plan
+    assert "ReadSchema: struct<id:string,ts:bigint>" in plan, plan
+    assert sorted(row[0] for row in frame.collect()) == sorted(row["id"] for row in SECOND)
+
+
 def test_texts_may_be_large(spark: SparkSession, table: hudini.Table) -> None:
     large = "spark.sql.execution.arrow.useLargeVarTypes"
     spark.conf.set(large, "true")

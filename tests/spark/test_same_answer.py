@@ -40,16 +40,17 @@ EVERY_INDEX = pytest.mark.parametrize("kind", [*KINDS[:2], *KINDS[3:]], ids="-".
 @pytest.fixture(scope="module")
 def due(tmp_path_factory: pytest.TempPathFactory) -> dict[Kind, Answer]:
     """What one thread of the local engine makes of it."""
-    found = {}
-    for kind in KINDS:
-        options, path = options_for(*kind), tmp_path_factory.mktemp("-".join(kind)) / "local"
-        hudini.create(path, SCHEMA, options=options)
+    return {kind: local_answer(tmp_path_factory.mktemp("-".join(kind)) / "local", kind) for kind in KINDS}
 
-        def write(operation: str, rows: list[Row], path: Path = path, options: Any = options) -> CommitResult:
-            return getattr(hudini.open(path, options=options, threads=1), operation)(to_arrow(rows))
 
-        found[kind] = played(path, write, moves=moves(kind))
-    return found
+def local_answer(path: Path, kind: Kind) -> Answer:
+    options = options_for(*kind)
+    hudini.create(path, SCHEMA, options=options)
+
+    def write(operation: str, rows: list[Row]) -> CommitResult:
+        return getattr(hudini.open(path, options=options, threads=1), operation)(to_arrow(rows))
+
+    return played(path, write, moves=moves(kind))
 
 
 def moves(kind: Kind) -> bool:

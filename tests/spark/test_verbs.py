@@ -139,6 +139,22 @@ def test_stages_that_run_again_and_zombies_leave_nothing(
     assert held(path) == "a1 b1 c2"
 
 
+@pytest.mark.parametrize("verb", ["upsert", "insert", "bulk_insert", "delete", "insert_overwrite"])
+@pytest.mark.parametrize("key", ["null", "''"])
+def test_rows_without_a_key_are_refused_and_leave_nothing(spark: SparkSession, path: str, verb: str, key: str) -> None:
+    hs.upsert(frame(spark, "a1 b2"), path)
+    before = files_of(path)
+    rows = frame(spark, "c1 d2").selectExpr(f"if(id = 'd', {key}, id) as id", "city", "ts")
+    with pytest.raises(hudini.SchemaMismatch, match="record key"):
+        getattr(hs, verb)(rows, path)
+    assert files_of(path) == before
+    assert held(path) == "a1 b2"
+
+
+def files_of(path: str) -> list[Path]:
+    return sorted(file for file in Path(path).rglob("*") if file.is_file() and file.parent.name != ".locks")
+
+
 def test_each_batch_of_a_stream_is_written_once(spark: SparkSession, path: str, tmp_path: Path) -> None:
     source, checkpoint = tmp_path / "source", str(tmp_path / "checkpoint")
     write = hs.stream_upsert(path)
@@ -158,6 +174,14 @@ def test_each_batch_of_a_stream_is_written_once(spark: SparkSession, path: str, 
     instants = [result.instant for _, result in seen]
     assert instants[0] == instants[1] != instants[2] == instants[3]
     assert held(path) == "a1 b2 c1"
+    # It was killed between its write and its note of it: the batch comes again.
+    (tmp_path / "checkpoint" / "commits" / "1").unlink()
+    stream = spark.readStream.schema("id string, city string, ts long").parquet(str(source))
+    query = stream.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    before = hudini.open(path).history()
+    assert query.foreachBatch(each).start().awaitTermination(300)
+    assert [(number, result.instant) for number, result in seen[4:]] == [(1, instants[2])] * 2
+    assert hudini.open(path).history() == before
     with pytest.raises(hudini.InvalidOption, match="query_id="):
         write(frame(spark, "x1"), 7)
     named = hs.stream_upsert(path, query_id="q")

@@ -97,6 +97,7 @@ impl<'a> Case<'a> {
         assert!(committed || outcome.is_err(), "reported as done, and not there");
         let state = if committed { self.after } else { self.before };
         assert_eq!(&rows_of(&world.table()), state, "committed: {committed}, {outcome:?}");
+        world.assert_undamaged();
         (self.also)(world, committed);
 
         let next = [("a1", "A", 100), ("a9", "A", 1), ("b1", "B", 100), ("c9", "C", 1)];
@@ -106,9 +107,7 @@ impl<'a> Case<'a> {
         assert!(hudini_table::context::Clock::monotonic_ms(&*clock) < AT_ONCE_MS, "the next writer had to wait");
         assert_eq!(rows_of(&world.table()), upserted(state, &next));
         world.assert_tidy();
-        if world.keeps_metadata() {
-            world.assert_sound();
-        }
+        world.assert_sound();
     }
 }
 
@@ -182,6 +181,20 @@ fn upsert_into(place: Place, spec: &Spec, faults: &[Fault]) {
 #[rstest]
 fn an_upsert_fails_at_every_call(#[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType) {
     upsert_case(Place::Memory, table_type, true, ALL);
+}
+
+#[rstest]
+fn an_upsert_of_a_table_of_version_8_fails_at_every_call(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(false, true)] keeps_metadata: bool,
+) {
+    let spec = Spec { version: 8, ..spec(table_type, true) };
+    let world = if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) };
+    spec.upsert(&spec.create(&world), &first_rows()).unwrap();
+    let (before, changes) = (model(&first_rows()), changes(&spec));
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    Case::new(&spec, &world, &act, &before, &after).sweep(LOST);
 }
 
 /// Whoever died with the lock file in its hand does not keep the next writer waiting.

@@ -4,8 +4,7 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use hudini_table::context::{Context, ManualClock, SeededIds};
 use hudini_table::options::{CleanPolicy, Options, TableType};
@@ -52,17 +51,32 @@ fn unless_held<T>(outcome: Result<T>) -> Option<T> {
     }
 }
 
-/// What others do; whether their rows are there now.
-fn go_on_without(spec: &Spec, table: &Table) -> bool {
-    let wrote = unless_held(spec.upsert(table, &of_the_others())).is_some();
+/// What others do; the rows that they brought.
+fn go_on_without(spec: &Spec, table: &Table, archives: bool) -> Vec<Row> {
+    let mut brought = Vec::new();
+    let mut write = |rows: &[Row]| {
+        if unless_held(spec.upsert(table, rows)).is_some() {
+            brought.extend_from_slice(rows);
+        }
+    };
+    write(&of_the_others());
     if spec.table_type == TableType::MergeOnRead {
         unless_held(service::compact(table, CompactRequest::default()));
     }
-    let (policy, retain) = (Some(CleanPolicy::Versions), Some(1));
-    let options = Options::default();
+    if archives {
+        (0..6).for_each(|n| write(&[row("c1", "C", n, "other")]));
+    }
+    let policy = Some(if archives { CleanPolicy::Commits } else { CleanPolicy::Versions });
+    let (options, retain) = (Options::default(), Some(1));
     let clean = CleanRequest { options, schedule: true, execute: true, dry_run: false, policy, retain };
     unless_held(service::clean(table, &clean));
-    wrote
+    if archives {
+        // What was done meanwhile is on the active timeline no more.
+        let few = [("keep.min.commits", "2"), ("keep.max.commits", "3"), ("clean.commits.retained", "1")];
+        let few = few.map(|(key, value)| (format!("hoodie.{key}"), value.to_owned()));
+        unless_held(service::archive(table, &Options::parse(few).unwrap()));
+    }
+    brought
 }
 
 /// `act` is silent at each of its calls. `brings` are the rows that are there once it is done.
@@ -71,20 +85,20 @@ fn be_silent_at_each_call(
     (started, before): (World, Model),
     act: impl Fn(&Table) -> Result<CommitResult>,
     brings: &[Row],
+    others_archive: bool,
 ) {
     let mut taken_over = 0;
     for at in 1.. {
         let _scene = Scene(format!("silent at call {at}"));
         let world = Arc::new(started.copy());
-        let (clock, wrote) =
-            (Arc::new(ManualClock::ticking(support::START + 60_000)), Arc::new(AtomicBool::new(false)));
+        let (clock, wrote) = (Arc::new(ManualClock::ticking(support::START + 60_000)), Arc::new(OnceLock::new()));
         let meanwhile = {
             let (spec, world, clock, wrote) =
                 (spec.clone(), Arc::clone(&world), Arc::clone(&clock), Arc::clone(&wrote));
             move || {
                 clock.advance(SILENT_MS);
                 world.an_hour_goes_by();
-                wrote.store(go_on_without(&spec, &world.table()), Ordering::SeqCst);
+                wrote.set(go_on_without(&spec, &world.table(), others_archive)).unwrap();
             }
         };
         let storage = Meanwhile::new(Arc::clone(&world.store), at, meanwhile);
@@ -105,9 +119,7 @@ fn be_silent_at_each_call(
                 &[]
             }
         };
-        let others = of_the_others();
-        let others = if wrote.load(Ordering::SeqCst) { others.as_slice() } else { &[] };
-        let now = upserted(&upserted(&before, others), brought);
+        let now = upserted(&upserted(&before, wrote.get().unwrap()), brought);
         assert_eq!(rows_of(&world.table()), now);
         let last = [row("a1", "A", 9, "last"), row("b1", "B", 9, "last")];
         world.an_hour_goes_by();
@@ -135,7 +147,7 @@ fn a_silent_write_is_done_again(
 ) {
     let spec = Spec { buckets: 1, ..Spec::new(table_type) };
     let write = |table: &Table| spec.upsert(table, &of_the_silent());
-    be_silent_at_each_call(&spec, started(place, keeps_metadata, &spec), write, &of_the_silent());
+    be_silent_at_each_call(&spec, started(place, keeps_metadata, &spec), write, &of_the_silent(), false);
 }
 
 /// The plan is whoever's takes it up.
@@ -145,8 +157,9 @@ fn a_silent_compaction_is_done_by_others(
         Place,
         bool,
     ),
+    #[values(false, true)] others_archive: bool,
 ) {
     let spec = Spec { buckets: 1, ..Spec::mor() };
     let compact = |table: &Table| service::compact(table, CompactRequest::default());
-    be_silent_at_each_call(&spec, started(place, keeps_metadata, &spec), compact, &[]);
+    be_silent_at_each_call(&spec, started(place, keeps_metadata, &spec), compact, &[], others_archive);
 }

@@ -194,7 +194,7 @@ def verbs_of_hudini(plan: Plan) -> list[str]:
     blooms = plan.options.get("hoodie.metadata.index.bloom.filter.enable") == "true"
     if plan.version == 6 or refused or blooms or plan.has(VIRTUAL) or plan.has(DROPPED):
         return []
-    chosen = ["our_service"] * 2 if plan.table_type == "mor" else []
+    chosen = ["our_service"] * (2 if plan.table_type == "mor" else 1)
     writes = plan.options["hoodie.index.type"] != "GLOBAL_SIMPLE" and not plan.has(NON_BLOCKING)
     return chosen + ["ours"] * 4 if writes else chosen
 
@@ -250,7 +250,8 @@ def step(draw: st.DrawFn, plan: Plan, verb: str, known: int) -> Step:
         secondary = ["secondary"] if plan.has({"hoodie.metadata.record.index.enable": "true"}) else []
         return Step(verb, seed=seed, words=(draw(st.sampled_from(secondary * 3 + [*INDEXES_OF][1:])),))
     if verb == "our_service":
-        return Step(verb, words=(draw(st.sampled_from(("compact", "compact", "clean"))),))
+        compactions = ("compact", "compact") if plan.table_type == "mor" else ()
+        return Step(verb, words=(draw(st.sampled_from((*compactions, "clean", "archive"))),))
     if verb == "slow_upsert":
         words = (str(draw(st.integers(0, 3))),)
     if verb in ("upsert", "slow_upsert", "merge_into", "fail", "ours"):

@@ -246,10 +246,12 @@ class Player:
             return  # the table's first write was refused
         services = hudini.open(self.path).services
         try:
-            if step.words == ("clean",):
-                services.clean(retain=1)
-            else:
+            if step.words == ("compact",):
                 services.compact()
+            else:
+                services.clean(retain=1)
+            if step.words == ("archive",):
+                services.archive(options=CLEAN_NOW | ARCHIVE_NOW)
         except hudini.UnsupportedFeature as error:
             self.declined.append(f"{step.words[0]}: {error}")
         except hudini.HudiniError as error:

@@ -211,7 +211,7 @@ fn check_value(field: &str, value: &str, fields: Option<usize>, names_fields: bo
 fn check_path(path: &str) -> Result<()> {
     let odd = |level: &str| level.is_empty() || level == "." || level == "..";
     let outside = !path.is_empty() && path.split('/').any(odd);
-    if outside || path.contains(':') || path.split('/').next() == Some(METADATA_FOLDER) {
+    if outside || path.contains(':') || path.split('/').any(|level| level == METADATA_FOLDER) {
         return Err(Error::schema(format!("the partition path '{path}' is no folder of a table's data"))
             .with_hint("a table made with hoodie.datasource.write.partitionpath.urlencode=true takes all but '.', '..' and '.hoodie'"));
     }

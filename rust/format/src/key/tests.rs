@@ -190,7 +190,9 @@ fn dates_as_apache_hudi_reads_them() {
 #[test]
 fn partition_paths_that_could_not_be_read_back() {
     let rows = |value: &str| batch(vec![("p", strings(&[Some(value)])), ("q", strings(&[Some("x")]))]);
-    for bad in ["..", "a//b", "/a", ".", "10:30", ".hoodie", ".hoodie/timeline", "x=y", "=y", "x=", "p=1/2"] {
+    for bad in
+        ["..", "a//b", "/a", ".", "10:30", ".hoodie", ".hoodie/timeline", "x/.hoodie", "x=y", "=y", "x=", "p=1/2"]
+    {
         assert!(config(Generator::Simple, &["p"], &["p"]).partition_paths(&rows(bad)).is_err(), "{bad}");
     }
     let mut named = config(Generator::Simple, &["p"], &["p"]);

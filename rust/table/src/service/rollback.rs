@@ -72,11 +72,11 @@ fn sweep(storage: &dyn Storage, context: &Context, options: &Options, found: &Ti
     Ok(())
 }
 
-/// Removes what attempts that were lost left of a commit that the timeline shows.
-pub(super) fn clear_up_committed(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<()> {
-    let Some(commit) = found.commits().find(|commit| commit.requested == time) else { return Ok(()) };
+/// Removes what attempts that were lost left of a commit. Answers whether the timeline shows it.
+pub(super) fn clear_up_committed(storage: &dyn Storage, found: &Timeline, time: &str) -> Result<bool> {
+    let Some(commit) = found.commits().find(|commit| commit.requested == time) else { return Ok(false) };
     let metadata = found.commit_metadata(storage, commit)?;
-    concurrency::clear_up(storage, time, metadata.write_stats())
+    concurrency::clear_up(storage, time, metadata.write_stats()).map(|()| true)
 }
 
 /// Rolls back one pending write, or what was done of a service's plan; by the rollback that somebody has begun already, if
@@ -94,7 +94,7 @@ pub(crate) fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str, o
         return planned.finish(locked, config);
     }
     let _stand_in = concurrency::stand_in_for(*locked, victim)?;
-    let Some(instant) = found.find(victim) else { return withdraw(storage, victim) };
+    let Some(instant) = found.find(victim) else { return put_away(storage, config, found.clone(), victim) };
     let time = timeline::new_time(locked.context, config, &found)?;
     let _life = concurrency::stand_in(storage, &time)?;
     let marked = concurrency::list_markers(storage, victim)?;
@@ -111,6 +111,15 @@ pub(crate) fn rollback(locked: Locked<'_>, config: &TableConfig, victim: &str, o
     timeline::request(storage, config, locked.lock, &time, Action::Rollback, &plan.encode()?)?;
     timeline::to_inflight(storage, config, &time, Action::Rollback, b"")?;
     execute(locked, config, &time, victim, instant.action.name())
+}
+
+/// Of a write that the active timeline does not show. It was rolled back before, or it is in the history: whoever was silent
+/// for long may have completed in spite of all, or had a plan that others did. Then what its commit names is the table's.
+fn put_away(storage: &dyn Storage, config: &TableConfig, found: Timeline, time: &str) -> Result<()> {
+    if clear_up_committed(storage, &found.with_history(storage, config)?, time)? {
+        return forget(storage, time);
+    }
+    withdraw(storage, time)
 }
 
 /// Removes what was written under an instant since it was rolled back, by whoever did not know yet.

@@ -213,6 +213,12 @@ impl World {
         self.put(".hoodie/timeline/29991231235959998_29991231235959999.clean", &clean.encode().unwrap());
     }
 
+    /// Whatever was broken off, nothing is damaged.
+    pub fn assert_undamaged(&self) {
+        let report = verify(&self.table(), false, &Watch::default()).unwrap();
+        assert!(report.ok(), "{:?}", report.findings);
+    }
+
     /// What the metadata table says is what lies there, to the values of every row.
     pub fn assert_sound(&self) {
         let report = verify(&self.table(), true, &Watch::default()).unwrap();
@@ -359,6 +365,8 @@ pub struct Spec {
     pub index: IndexType,
     pub buckets: u32,
     pub partitioned: bool,
+    /// Of the table.
+    pub version: u32,
 }
 
 impl Spec {
@@ -371,6 +379,7 @@ impl Spec {
             index: IndexType::Bucket,
             buckets: 2,
             partitioned: true,
+            version: 9,
         }
     }
 
@@ -407,7 +416,7 @@ impl Spec {
             name: "trips".into(),
             database: None,
             key_generator: None,
-            version: 9,
+            version: self.version,
             table_type: self.table_type,
             schema: self.schema().as_ref().clone(),
             record_key: vec!["id".into()],

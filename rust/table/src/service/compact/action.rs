@@ -153,10 +153,12 @@ impl Compaction {
         let done = self.check_statuses(statuses).and_then(|(stats, told)| {
             let lock = write::lock(&self.table, &self.options)?;
             let completed = self.complete(&lock, &stats, &told)?;
-            drop(lock);
-            Ok((stats, completed))
+            // Still under the lock: what is planned next must not name files that go away now. The commit stands whatever
+            // becomes of it; the next writer removes what is left.
+            let is_clear = concurrency::clear_up(self.storage(), &self.time, &stats).is_ok();
+            Ok((stats, completed, is_clear))
         });
-        let (stats, completed) = match done {
+        let (stats, completed, is_clear) = match done {
             Ok(done) => done,
             Err(e) => return Err(self.failed(e)),
         };
@@ -170,8 +172,7 @@ impl Compaction {
             options_without_effect: self.options.without_effect().to_vec(),
             ..CommitResult::of_stats(&stats)
         };
-        // The commit stands whatever becomes of these; the next writer removes what is left.
-        if concurrency::clear_up(self.storage(), &self.time, &stats).is_ok() {
+        if is_clear {
             let _ = self.heart.stop();
         }
         Ok(result)
@@ -182,10 +183,11 @@ impl Compaction {
         let lock = write::lock(&self.table, &self.options)?;
         let found = Timeline::load(self.storage(), &self.config)?;
         // Somebody who took us for dead may have done it, or be at it by now: then what is marked is theirs.
-        if found.find(&self.time).is_some_and(Instant::is_completed) {
-            return rollback::clear_up_committed(self.storage(), &found, &self.time);
+        let shown = found.find(&self.time);
+        if shown.is_some_and(Instant::is_completed) {
+            return rollback::clear_up_committed(self.storage(), &found, &self.time).map(drop);
         }
-        if self.is_rolled_back(&found)? {
+        if shown.is_some() && self.is_rolled_back(&found)? {
             return Ok(());
         }
         let Self { table, options, config, time, heart, .. } = self;

@@ -42,14 +42,15 @@ impl Action {
             Ok(done) => done,
             Err(e) => {
                 drop(lock);
-                return Err(self.failed(e));
+                return self.in_doubt(&stats, e);
             }
         };
+        // Still under the lock: what is planned next must not name files that go away now. The commit stands whatever
+        // becomes of these. As long as the signs of life are there, the next writer finds the markers too, and removes both.
+        let is_clear = concurrency::clear_up(self.storage(), &self.time, &stats).is_ok();
         drop(lock);
         let mut result = self.result(&stats, completed);
-        // The commit stands whatever becomes of these. As long as the signs of life are there, the next writer finds
-        // the markers too, and removes both.
-        if concurrency::clear_up(self.storage(), &self.time, &stats).is_ok() {
+        if is_clear {
             let _ = self.heart.stop();
         }
         result.warnings = self.request.options.clone().with(&self.table.options).warnings().to_vec();
@@ -59,23 +60,28 @@ impl Action {
 
     /// Undoes what was begun. Where no file was written and the metadata table was told of nothing, no rollback has to tell
     /// of it.
-    pub fn abort(mut self) -> Result<()> {
+    pub fn abort(self) -> Result<()> {
+        self.undo().map(drop)
+    }
+
+    /// Answers the completion time, if that had come.
+    fn undo(mut self) -> Result<Option<String>> {
         let lock = self.lock()?;
         let found = Timeline::load(self.storage(), &self.config)?;
         let instant = found.find(&self.time);
-        if instant.is_some_and(timeline::Instant::is_completed) {
-            return Ok(());
+        if let Some(completed) = instant.and_then(|instant| instant.completed.clone()) {
+            return Ok(Some(completed));
         }
         if self.placed.as_ref().is_some_and(|tasks| !tasks.is_empty()) || self.groups_replaced() > 0 {
             let Self { heart, table, request, config, time, .. } = self;
             drop(heart);
             let locked = table.locked(&request.options, &lock);
-            return service::rollback(locked, &config, &time, service::Others::LeftWhileYoung);
+            return service::rollback(locked, &config, &time, service::Others::LeftWhileYoung).map(|()| None);
         }
         if let Some(instant) = instant {
             timeline::remove_pending(self.storage(), &self.config, instant)?;
         }
-        self.heart.stop()
+        self.heart.stop().map(|()| None)
     }
 
     fn lock(&mut self) -> Result<TableLock> {
@@ -90,9 +96,18 @@ impl Action {
     fn failed(self, e: Error) -> Error {
         match self.abort() {
             Ok(()) => e,
-            Err(cleanup) => {
-                e.with_hint(format!("its files could not be removed ({cleanup}); the next writer will do that"))
-            }
+            Err(cleanup) => not_removed(e, &cleanup),
+        }
+    }
+
+    /// It failed with `e` where it was to become part of the table. Storage may fail after the deed, and be silent about that
+    /// for a while: whoever was told of a failure would write the rows again.
+    fn in_doubt(self, stats: &[WriteStat], e: Error) -> Result<CommitResult> {
+        let result = self.result(stats, String::new());
+        match self.undo() {
+            Ok(Some(completed)) => Ok(CommitResult { completed: Some(completed), ..result }),
+            Ok(None) => Err(e),
+            Err(cleanup) => Err(not_removed(e, &cleanup)),
         }
     }
 
@@ -271,6 +286,10 @@ impl Action {
         };
         CommitResult { files_removed: written.files_removed + self.groups_replaced(), ..written }
     }
+}
+
+fn not_removed(e: Error, cleanup: &Error) -> Error {
+    e.with_hint(format!("its files could not be removed ({cleanup}); the next writer will do that"))
 }
 
 fn takes_away(metadata: &CommitMetadata) -> bool {
