@@ -53,10 +53,12 @@ class Local:
     def delete(self, rows: Iterable[Row]) -> None:
         hudini.open(self._path).delete(to_arrow(rows), options=self._options)
 
-    def keep_up(self, few: Mapping[str, str]) -> None:
-        """Compacts, cleans and archives, with such limits."""
+    def compact(self) -> None:
+        hudini.open(self._path).services.compact(options=self._options)
+
+    def clean_and_archive(self, few: Mapping[str, str]) -> None:
+        """With such limits."""
         services = hudini.open(self._path).services
-        services.compact(options=self._options)
         services.clean(options=self._options | few)
         services.archive(options=self._options | few)
 
@@ -79,8 +81,10 @@ class OnSpark:
     def delete(self, rows: Iterable[Row]) -> None:
         hs.delete(self._frame(rows), self._path, options=self._options)
 
-    def keep_up(self, few: Mapping[str, str]) -> None:
+    def compact(self) -> None:
         hs.compact(self._spark, self._path, options=self._options)
+
+    def clean_and_archive(self, few: Mapping[str, str]) -> None:
         hs.clean(self._spark, self._path, options=self._options | few)
         # It has no tasks for executors.
         hudini.open(self._path).services.archive(options=self._options | few)

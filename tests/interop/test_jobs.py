@@ -57,6 +57,8 @@ class Hudini:
         """By the function of `hudini.spark`, with the same options."""
         told = job.told(step)
         operation = told.get(WRITE + "operation", "upsert")
+        if step.mode == "overwrite" and path.exists():
+            operation = told[WRITE + "operation"] = "insert_overwrite_table"
         if operation == "delete_partition":
             partitions = told.pop(WRITE + "partitions.to.delete").split(",")
             hs.delete_partitions(self._spark, str(path), partitions, **told)

@@ -195,7 +195,8 @@ def test_it_lives_on_for_sixty_commits(layout: Layout, index: dict[str, str], pa
     own = path / ".hoodie/metadata/.hoodie/timeline"
     assert list(own.glob("*.clean")), "it is never cleaned"
     assert list((own / "history").glob("*.parquet")), "it is never archived"
-    assert len(list(own.glob("*.deltacommit"))) < 40
+    # It keeps what the table's own timeline has: of copy-on-write tables a clean for each commit too.
+    assert len(list(own.glob("*.deltacommit"))) < len(oracle.timeline(path)) + 12
     metadata.is_sound()
     holds(model, engine, apache)
     for turn in range(60, 63):

@@ -168,7 +168,8 @@ def run(rows: DataFrame, tasks: Placed) -> list[Done]:
     """Runs each task on its rows. A task without rows is not run.
 
     A sorted partition is walked once and cut where the group changes, so a group streams through its task in input
-    order and no group has to fit into memory: Spark's sort spills.
+    order: Spark's sort spills. Inserts into base files need no more memory than that; of an upsert or a delete the task
+    holds the changes of its group.
     """
     spark = rows.sparkSession
     schema = data_schema(rows)

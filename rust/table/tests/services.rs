@@ -271,6 +271,24 @@ fn where_no_services_are_wanted_writes_leave_everything() {
 }
 
 #[test]
+fn where_no_services_are_wanted_the_metadata_table_is_left_too() {
+    let (world, spec) = (World::keeping_metadata(Place::Memory), Spec { buckets: 1, ..Spec::cow() });
+    spec.create(&world);
+    let options = [SMALL, &[("hoodie.table.services.enabled", "false")]].concat();
+    let cleans = |world: &World| {
+        let own = world.names_below(".hoodie/metadata/.hoodie/timeline/");
+        own.iter().filter(|path| path.ends_with(".clean")).count()
+    };
+    for ts in 1..=40 {
+        spec.upsert(&with(world.table(), &options), &[row("a", "A", ts, "")]).unwrap();
+    }
+    assert_eq!((active(&world), cleans(&world)), (40, 0));
+    spec.upsert(&with(world.table(), SMALL), &[row("a", "A", 41, "")]).unwrap();
+    assert_eq!(cleans(&world), 1);
+    world.assert_sound();
+}
+
+#[test]
 fn the_oldest_pending_write_stops_archiving() {
     let (world, spec) = (World::new(Place::Memory), Spec { buckets: 1, ..Spec::cow() });
     let mut instants = updated(&world, &spec, 3);

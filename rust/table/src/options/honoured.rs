@@ -311,7 +311,7 @@ options! {
     TABLE_SERVICES: bool = "hoodie.table.services.enabled";
     default "true";
     values BOOLEAN, values::boolean;
-    help "Whether a write may compact, clean and archive once it has committed, where it is due. What is asked for by name is always done.";
+    help "Whether a write may compact, clean and archive once it has committed, where it is due, and clean and archive the metadata table. What is asked for by name is always done.";
 
     CLEAN_AUTOMATIC: bool = "hoodie.clean.automatic";
     default "true";

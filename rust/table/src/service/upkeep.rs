@@ -127,7 +127,8 @@ impl Upkeep<'_> {
         let (min, max) =
             (self.options.get_or_default(&options::KEEP_MIN)?, self.options.get_or_default(&options::KEEP_MAX)?);
         // The metadata table has about as many commits; whether it needs anything is told by a look at its timeline.
-        let with_metadata = keep::is_wanted(self.table.site(self.options))? && is_more(min);
+        let serves = self.options.get_or_default(&options::TABLE_SERVICES)?;
+        let with_metadata = serves && is_more(min) && keep::is_wanted(self.table.site(self.options))?;
         Ok(cleans || with_metadata || (self.archives()? && is_more(max)))
     }
 
