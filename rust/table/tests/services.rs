@@ -451,7 +451,6 @@ fn commits_that_were_archived_behind_a_savepoint_count(
 #[case::alone(World::new(Place::Memory), Spec::cow())]
 #[case::with_a_metadata_table(World::keeping_metadata(Place::Memory), Spec::cow())]
 #[case::of_logs(World::new(Place::Memory), Spec::mor())]
-#[case::of_logs_with_a_metadata_table(World::keeping_metadata(Place::Memory), Spec::mor())]
 #[case::of_version_8(World::keeping_metadata(Place::Memory), Spec { version: 8, ..Spec::cow() })]
 fn an_archiving_fails_at_every_call(#[case] world: World, #[case] spec: Spec) {
     let (spec, table_type) = (Spec { buckets: 1, ..spec.clone() }, spec.table_type);
