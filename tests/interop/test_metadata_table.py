@@ -196,7 +196,8 @@ def test_it_lives_on_for_sixty_commits(layout: Layout, index: dict[str, str], pa
     assert list(own.glob("*.clean")), "it is never cleaned"
     assert list((own / "history").glob("*.parquet")), "it is never archived"
     # It keeps what the table's own timeline has: of copy-on-write tables a clean for each commit too.
-    assert len(list(own.glob("*.deltacommit"))) < len(oracle.timeline(path)) + 12
+    most = 40 if layout.table_type == "mor" else len(oracle.timeline(path)) + 12
+    assert len(list(own.glob("*.deltacommit"))) < most
     metadata.is_sound()
     holds(model, engine, apache)
     for turn in range(60, 63):

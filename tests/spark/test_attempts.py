@@ -14,6 +14,8 @@ from tests.spark.conftest import CHECKOUT
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    import hudini
+
 
 def test_every_task_fails_on_its_first_attempt(java: None, tmp_path: Path) -> None:
     done = subprocess.run(
@@ -51,10 +53,17 @@ def failing_at_first(stage: Callable[..., Callable[[Batches], Batches]]) -> Call
     return made
 
 
+def assert_whole(table: hudini.Table) -> None:
+    report = table.verify(deep=True)
+    assert report.ok, str(report)
+    assert not report.findings, str(report)
+
+
 def story(folder: Path) -> None:
     from pyspark.sql import SparkSession
 
     import hudini
+    import hudini.spark as hs
     from hudini.spark import frames
     from tests.spark.test_same_answer import local_answer, on_spark
 
@@ -63,14 +72,29 @@ def story(folder: Path) -> None:
     spark.sparkContext.setLogLevel("OFF")
     for name in ("_locate", "_look_up", "_group_keys", "_look_up_records", "_settle", "_run"):
         setattr(frames, name, failing_at_first(getattr(frames, name)))
-    for kind in (("mor", "BUCKET"), ("cow", "SIMPLE"), ("mor", "RECORD_INDEX")):
-        due = local_answer(folder / f"local {kind}", kind)
-        path = folder / f"spark {kind}"
-        answer = on_spark(spark, path, kind, partitions=3)
-        assert answer.difference(due) is None, answer.difference(due)
-        report = hudini.open(path).verify(deep=True)
-        assert report.ok, str(report)
-        assert not report.findings, str(report)
+    for index in ("BUCKET", "SIMPLE", "RECORD_INDEX"):
+        path = str(folder / index)
+        job = {
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.precombine.field": "ts",
+            "hoodie.index.type": index,
+        }
+        if index == "BUCKET":
+            job["hoodie.bucket.index.num.buckets"] = "2"
+        rows = spark.range(50).selectExpr("concat('k', id) as id", "1L as ts")
+        assert hs.upsert(rows, path, job).inserted == 50
+        newer = spark.range(40, 60).selectExpr("concat('k', id) as id", "2L as ts")
+        result = hs.upsert(newer, path)
+        assert (result.inserted, result.updated) == (10, 10)
+        table = hudini.open(path)
+        assert (table.read().count(), table.read(filter="ts = 2").count()) == (60, 20)
+        assert_whole(table)
+    # Logs of lost attempts are whole files.
+    kind = ("mor", "BUCKET")
+    due = local_answer(folder / "logs by one thread", kind)
+    answer = on_spark(spark, folder / "logs", kind, partitions=3)
+    assert answer.difference(due) is None, answer.difference(due)
+    assert_whole(hudini.open(folder / "logs"))
     spark.stop()
     print("done")
 

@@ -201,6 +201,30 @@ fn an_upsert_of_a_table_of_version_8_fails_at_every_call(
     Case::new(&spec, &world, &act, &before, &after).sweep(LOST);
 }
 
+/// Whoever was told of a failure would write the rows again.
+#[rstest]
+fn a_commit_of_which_storage_is_silent_for_a_while_is_reported_as_done(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+) {
+    let spec = spec(table_type, false);
+    let (world, before) = written(Place::Memory, &spec);
+    let changes = changes(&spec);
+    let after = upserted(&before, &changes);
+    let act = |table: &Table| spec.upsert(table, &changes);
+    let calls = Case::new(&spec, &world, &act, &before, &after).calls();
+    let completes = |call: &&Call| call.op == "create" && call.path.ends_with("commit");
+    let n = calls.iter().find(completes).unwrap().n;
+    let silent = (n + 1..n + 4).fold(FaultPlan::none().at(n, Fault::FailAfter), |plan, n| plan.at(n, Fault::Fail));
+    let (table, _) = world.faulty(silent);
+    let result = act(&table).unwrap();
+    let timeline = world.table().timeline().unwrap();
+    assert_eq!(result.completed, timeline.find(&result.instant.unwrap()).unwrap().completed);
+    assert_eq!(rows_of(&world.table()), after);
+    drop(table);
+    spec.upsert(&world.table(), &[row("a1", "A", 100, "next")]).unwrap();
+    world.assert_tidy();
+}
+
 /// Whoever died with the lock file in its hand does not keep the next writer waiting.
 #[rstest]
 fn a_write_that_shares_its_lock_fails_at_every_call(
