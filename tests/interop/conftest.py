@@ -24,6 +24,7 @@ ONE_IN = {
     "test_missing_files.py": 5,
     # The releases.
     "test_odd_keys.py": 4,
+    "test_properties.py": 9,
     "test_roundtrip.py": 5,
     "test_shared_lock.py": 5,
 }

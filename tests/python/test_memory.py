@@ -87,31 +87,43 @@ def test_rows_that_go_to_disk_are_written_like_others(table_type: str, index: st
     assert told["whole"].num_rows == ROWS + ROWS // 2 - 50
 
 
-def test_a_stream_need_not_fit_into_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("operation", "table_type", "buckets"), [("bulk_insert", "cow", 8), ("upsert", "cow", 1), ("upsert", "mor", 1)]
+)
+def test_neither_a_stream_nor_a_file_group_need_fit_into_memory(
+    operation: str, table_type: str, buckets: int, tmp_path: Path
+) -> None:
     """300 MB of rows: most of what is needed is for batches of 8192 rows on their way, of 8 MB each."""
-    command = [sys.executable, "-m", "tests.python.test_memory", str(tmp_path / "t")]
-    grown = int(subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout)
-    assert grown < 220 << 20
+    command = [sys.executable, "-m", "tests.python.test_memory", str(tmp_path / "t"), operation, table_type]
+    said = subprocess.run([*command, str(buckets)], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    assert int(said) < 220 << 20
     table = hudini.open(tmp_path / "t")
     assert table.read().count() == 600 * ROWS
 
 
-def scene(path: str) -> None:
+def scene(path: str, operation: str, table_type: str, buckets: str) -> None:
     """Writes many rows and says by how many bytes that made the process grow at most."""
     import resource
 
-    def stream() -> Iterator[pa.RecordBatch]:
-        for number in range(600):
+    def stream(first: int = 0) -> Iterator[pa.RecordBatch]:
+        for number in range(first, 600):
             yield rows(number * ROWS, ROWS, 1).combine_chunks().to_batches()[0]
 
     def peak() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
-    options = {"hoodie.bucket.index.num.buckets": 8, "hoodie.memory.merge.max.size": 16 << 20}
+    options = {
+        "hoodie.bucket.index.num.buckets": int(buckets),
+        "hoodie.memory.merge.max.size": 16 << 20,
+        "hoodie.logfile.data.block.max.size": 16 << 20,
+    }
     schema = {"id": "string not null", "ts": "long", "text": "string"}
-    table = hudini.create(path, schema, record_key="id", ordering="ts", options=options, threads=1)
+    table = hudini.create(path, schema, "id", "ts", table_type=table_type, options=options, threads=1)
+    if operation == "upsert":
+        # Into logs where the group has a base file.
+        table.bulk_insert(stream(599))
     before = peak()
-    table.bulk_insert(stream())
+    getattr(table, operation)(stream())
     print(peak() - before)
 
 
@@ -126,4 +138,4 @@ def test_a_table_in_memory() -> None:
 
 
 if __name__ == "__main__":
-    scene(sys.argv[1])
+    scene(*sys.argv[1:])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -623,3 +626,26 @@ def test_arguments_of_other_kinds_are_told(table: hudini.Table) -> None:
         table.read(as_of=dt.datetime.min.replace(tzinfo=dt.timezone(dt.timedelta(hours=14))))
     with pytest.raises(hudini.InvalidOption, match="'sf/' is no partition"):
         table.delete_partitions(["sf/"])
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
+def test_a_table_lives_in_utc_wherever_it_is_made(tmp_path: Path, zone: str) -> None:
+    """Instants and partitions, on a machine whose clock shows another time."""
+    code = f"""
+import datetime as dt, hudini
+row = {{"id": "a", "at": dt.datetime(2026, 1, 1, 0, 30, tzinfo=dt.timezone.utc), "day": dt.date(2026, 1, 1)}}
+first = hudini.write({str(tmp_path / "t")!r}, [row], "id", partition_by="day", table_type="mor")
+last = hudini.open({str(tmp_path / "t")!r}).upsert([row])
+print(first.instant, last.instant)
+"""
+    before = dt.datetime.now(dt.timezone.utc)
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "TZ": zone}, capture_output=True, text=True, check=True
+    )
+    first, last = (dt.datetime.strptime(word + "+0000", "%Y%m%d%H%M%S%f%z") for word in run.stdout.split())
+    assert before - dt.timedelta(seconds=1) <= first < last <= dt.datetime.now(dt.timezone.utc)
+    table = hudini.open(tmp_path / "t")
+    assert "hoodie.table.timeline.timezone=UTC" in (tmp_path / "t/.hoodie/hoodie.properties").read_text()
+    assert table.read(as_of=last).to_arrow().column("at").to_pylist()[0].hour == 0
+    assert (tmp_path / "t" / "2026-01-01").is_dir()
+    assert table.verify(deep=True).ok

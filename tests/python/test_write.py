@@ -113,11 +113,16 @@ KEYLESS = [{"id": "a", "n": 1}, {"id": None, "n": 2}]
 KEYED, UNKEYED = pa.table({"id": ["a"]}), pa.table({"id": pa.nulls(1, pa.string())})
 
 
+LOCKS = "org.apache.hudi.client.transaction.lock"
+
+
 @pytest.mark.parametrize(
     ("told", "error"),
     [
         ({"options": {"hoodie.bogus.key": "1"}}, hudini.InvalidOption),
         ({"options": {"hoodie.index.type": "GLOBAL_BLOOM"}}, hudini.UnsupportedFeature),
+        ({"options": {"hoodie.write.lock.provider": f"{LOCKS}.ZookeeperBasedLockProvider"}}, hudini.UnsupportedFeature),
+        ({"options": {"hoodie.write.lock.provider": "org.example.MyLock"}}, hudini.UnsupportedFeature),
         ({"options": {"hoodie.datasource.write.operation": "delete"}}, hudini.InvalidOption),
         ({"metadata": {"schema": "x"}}, hudini.InvalidOption),
         ({"metadata": {"n": 1}}, TypeError),

@@ -86,6 +86,22 @@ def test_the_same_rows_as_the_local_write(
     ) is None  # fmt: skip
 
 
+def test_a_file_group_need_not_fit_into_memory(spark: SparkSession, tmp_path: Path, job: dict[str, str]) -> None:
+    """What a task has no room for goes to disk, and the same comes of it."""
+    rows, model, path = Rows(seed=3), Model(partitioned=True), str(tmp_path / "t")
+    job["hoodie.memory.merge.max.size"] = "2000"
+    for ids, ts in ((range(300), 5), (range(0, 400, 3), 6), (range(100), 4)):
+        batch = rows.shuffled([*rows.batch(ids, ts=ts), *rows.batch(list(ids)[:40], ts=ts + 3)])
+        model.upsert(batch)
+        hs.upsert(frame_of(spark, batch, 2), path, job)
+        assert holds(tmp_path / "t", model) is None
+    job["hoodie.memory.spillable.map.path"] = "/nowhere/at/all"
+    with pytest.raises(hudini.StorageFailure, match="/nowhere/at/all"):
+        hs.upsert(frame_of(spark, rows.batch(range(300), ts=9), 2), path, job)
+    assert holds(tmp_path / "t", model) is None
+    assert hudini.open(path).verify(deep=True).ok
+
+
 @pytest.mark.parametrize("partitions", [1, 5])
 def test_on_a_tie_the_later_row_of_the_input_wins(
     spark: SparkSession, tmp_path: Path, job: dict[str, str], partitions: int

@@ -10,7 +10,7 @@ use hudini_format::action::{CommitMetadata, CompactionPlan, WriteStat};
 use hudini_format::instant::Action as InstantAction;
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::context::{Context, ManualClock, SeededIds};
-use hudini_table::options::{MergeMode, Operation, Options};
+use hudini_table::options::{IndexType, MergeMode, Operation, Options};
 use hudini_table::service::{CompactRequest, Compaction, CompactionStatus, CompactionTask, Round, compact};
 use hudini_table::storage::faulty::{Call, Fault, FaultPlan};
 use hudini_table::write::CommitResult;
@@ -55,11 +55,13 @@ fn spec() -> Spec {
 
 /// Two partitions with logs, a third without: updates, late ones, inserts, and deletes that matter or come too late.
 fn logged(place: Place, spec: &Spec) -> (World, Model) {
-    logged_in(World::new(place), spec)
+    logged_in(World::new(place), spec, &[])
 }
 
-fn logged_in(world: World, spec: &Spec) -> (World, Model) {
-    let table = spec.create(&world);
+/// The same by writes with these options.
+fn logged_in(world: World, spec: &Spec, given: &[(&str, &str)]) -> (World, Model) {
+    let mut table = spec.create(&world);
+    table.options = options(given).with(&table.options);
     let first: Vec<_> = (0..40)
         .map(|n| row(&format!("a{n}"), "A", 5, "old"))
         .chain([row("b1", "B", 5, "old"), row("c1", "C", 5, "old")])
@@ -501,13 +503,24 @@ fn sweep(spec: &Spec, base: &World, state: &Model, act: &dyn Fn(&Table) -> Resul
 }
 
 #[rstest]
-#[case::in_memory(World::new(Place::Memory), spec(), ALL)]
-#[case::on_a_disk(World::new(Place::Local), spec(), BREAKS)]
+#[case::in_memory(World::new(Place::Memory), spec(), &[], ALL)]
+#[case::on_a_disk(World::new(Place::Local), spec(), &[], BREAKS)]
 // Half a file of a metadata table stays beside the place of the whole one; it has no markers.
-#[case::with_a_metadata_table(World::keeping_metadata(Place::Memory), spec(), &[Fault::Kill, Fault::FailAfter])]
-#[case::of_version_8(World::keeping_metadata(Place::Memory), Spec { version: 8, ..spec() }, &[Fault::Kill])]
-fn a_compaction_fails_at_every_call(#[case] world: World, #[case] spec: Spec, #[case] faults: &[Fault]) {
-    let (world, state) = logged_in(world, &spec);
+#[case::with_a_metadata_table(World::keeping_metadata(Place::Memory), spec(), &[], &[Fault::Kill, Fault::FailAfter])]
+#[case::of_version_8(World::keeping_metadata(Place::Memory), Spec { version: 8, ..spec() }, &[], &[Fault::Kill])]
+#[case::with_a_record_index(
+    World::keeping_metadata(Place::Memory),
+    Spec { index: IndexType::Simple, ..spec() },
+    &[("hoodie.index.type", "RECORD_INDEX"), ("hoodie.metadata.record.index.enable", "true")],
+    &[Fault::Kill]
+)]
+fn a_compaction_fails_at_every_call(
+    #[case] world: World,
+    #[case] spec: Spec,
+    #[case] given: &[(&str, &str)],
+    #[case] faults: &[Fault],
+) {
+    let (world, state) = logged_in(world, &spec, given);
     sweep(&spec, &world, &state, &compact_all, faults);
 }
 

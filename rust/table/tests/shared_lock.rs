@@ -12,8 +12,9 @@ mod support;
 
 use hudini_table::ErrorKind;
 use hudini_table::context::Clock;
-use hudini_table::options::Options;
+use hudini_table::options::{Options, TableType};
 use hudini_table::storage::Put;
+use hudini_table::storage::faulty::{Fault, FaultPlan};
 use rstest::rstest;
 use support::{Place, SHARED_LOCK, Spec, World, row, rows_of};
 
@@ -95,4 +96,25 @@ fn the_file_lies_where_the_options_say() {
     std::fs::remove_file(path.join("lock")).unwrap();
     Spec::mor().upsert(&table, &[row("b", "A", 1, "new")]).unwrap();
     assert!(!path.join("lock").exists());
+}
+
+/// Not the lock's being taken, but that there is none to take.
+#[rstest]
+fn without_a_lock_nothing_is_written(
+    #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
+    #[values(Fault::Fail, Fault::Kill)] fault: Fault,
+) {
+    let spec = Spec::new(table_type);
+    let world = World::keeping_metadata(Place::Memory);
+    spec.upsert(&spec.create(&world), &[row("a", "A", 1, "old")]).unwrap();
+    let write = |world: &World, plan: FaultPlan| {
+        let (table, faulty) = world.faulty(plan);
+        (spec.upsert(&table, &[row("b", "A", 1, "new")]), faulty.log())
+    };
+    let (_, calls) = write(&world.copy(), FaultPlan::none());
+    let first = calls.iter().find(|call| call.op == "try_lock").unwrap();
+    let before = world.files();
+    let error = write(&world, FaultPlan::none().at(first.n, fault)).0.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StorageFailure);
+    assert_eq!(world.files(), before);
 }

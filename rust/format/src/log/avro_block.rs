@@ -86,13 +86,13 @@ pub fn encode_records<'a>(records: impl IntoIterator<Item = &'a [u8]>) -> Result
 
 /// A content that is being written at the end of some bytes.
 #[derive(Debug)]
-pub(super) struct Content {
+pub struct Content {
     count_at: usize,
-    pub(super) rows: usize,
+    rows: usize,
 }
 
 impl Content {
-    pub(super) fn begin(out: &mut Vec<u8>) -> Self {
+    pub fn begin(out: &mut Vec<u8>) -> Self {
         out.extend_from_slice(&CONTENT_VERSION.to_be_bytes());
         let count_at = out.len();
         out.extend_from_slice(&[0; 4]);
@@ -100,7 +100,7 @@ impl Content {
     }
 
     /// Frames the datum that `write` appends. After an error nothing of it is left.
-    pub(super) fn put(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    pub fn put(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let at = out.len();
         out.extend_from_slice(&[0; FRAME]);
         let written = write(out).and_then(|()| if out.len() > MAX_BLOCK_LENGTH { Err(too_large()) } else { Ok(()) });
@@ -114,7 +114,12 @@ impl Content {
         Ok(())
     }
 
-    pub(super) fn end(&self, out: &mut [u8]) {
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Completes it, among the bytes at whose end it was begun.
+    pub fn end(&self, out: &mut [u8]) {
         overwrite(out, self.count_at, &(self.rows as u32).to_be_bytes());
     }
 }

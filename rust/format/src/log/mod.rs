@@ -38,4 +38,4 @@ pub use found::{Block, BlockRef};
 pub use ordering::{DECIMAL_SCALE, OrderingValue};
 pub use reader::{Event, Need, Reader};
 pub use scan::{Scan, Scanned, scan};
-pub use write::{BlockWriter, RowBlockWriter, encode_block, encode_deletes, rollback_command};
+pub use write::{BlockWriter, RowBlockWriter, encode_block, encode_deletes, frame_block, rollback_command};

@@ -57,19 +57,25 @@ impl BlockWriter {
 
     /// The whole block. Fails if it would reach 2 GiB.
     pub fn finish(mut self) -> Result<Vec<u8>> {
-        let total = self.out.len() + TAIL;
+        let tail = self.close(self.content_length())?;
+        self.out.extend_from_slice(&tail);
+        Ok(self.out)
+    }
+
+    /// Writes the lengths in front of a content that ends the block. What stands behind it.
+    fn close(&mut self, content_length: usize) -> Result<[u8; TAIL]> {
+        let total = self.content_at + content_length + TAIL;
         if total > MAX_BLOCK_LENGTH {
             return Err(Error::unsupported(format!("a log block of {total} bytes: Apache Hudi reads less than 2 GiB"))
                 .with_hint("split the rows over several blocks"));
         }
         let length = total - MAGIC.len() - LENGTH_FIELD;
-        let content_length = self.content_length();
         overwrite(&mut self.out, MAGIC.len(), &(length as u64).to_be_bytes());
         overwrite(&mut self.out, self.content_at - LENGTH_FIELD, &(content_length as u64).to_be_bytes());
-        put_i32(&mut self.out, 0);
-        let trailer = self.out.len();
-        put_i64(&mut self.out, trailer);
-        Ok(self.out)
+        // No footers.
+        let mut tail = [0; TAIL];
+        overwrite(&mut tail, TAIL - LENGTH_FIELD, &((total - LENGTH_FIELD) as u64).to_be_bytes());
+        Ok(tail)
     }
 }
 
@@ -104,7 +110,7 @@ impl RowBlockWriter {
     }
 
     pub fn rows(&self) -> usize {
-        self.content.rows
+        self.content.rows()
     }
 
     pub fn content_length(&self) -> usize {
@@ -122,6 +128,17 @@ pub fn encode_block(kind: BlockKind, headers: &[(HeaderKey, &str)], content: &[u
     let mut block = BlockWriter::new(kind, headers.iter().copied());
     block.content().extend_from_slice(content);
     block.finish()
+}
+
+/// What stands before and behind a content of a block, so that the content is not copied.
+pub fn frame_block(
+    kind: BlockKind,
+    headers: &[(HeaderKey, &str)],
+    content_length: usize,
+) -> Result<(Vec<u8>, impl AsRef<[u8]>)> {
+    let mut block = BlockWriter::new(kind, headers.iter().copied());
+    let tail = block.close(content_length)?;
+    Ok((block.out, tail))
 }
 
 /// A block of deletes.

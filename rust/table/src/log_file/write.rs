@@ -3,7 +3,8 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use hudini_format::avro::RowEncoder;
-use hudini_format::log::{BlockKind, DeleteRecord, HeaderKey, avro_block, delete, encode_block};
+use hudini_format::log::avro_block::Content;
+use hudini_format::log::{BlockKind, DeleteRecord, HeaderKey, delete, frame_block};
 use hudini_format::positions::Positions;
 use hudini_format::schema::{Record, avro_text};
 use serde::{Deserialize, Serialize};
@@ -72,16 +73,8 @@ pub(crate) struct LogWriter<'a> {
 
 /// Rows of the block being filled.
 enum Pending {
-    /// Datums, and where each ends.
-    Avro {
-        record: Box<Record>,
-        datums: Vec<u8>,
-        ends: Vec<usize>,
-    },
-    Parquet {
-        rows: Vec<RecordBatch>,
-        bytes: u64,
-    },
+    Avro { record: Box<Record>, content: Content, bytes: Vec<u8> },
+    Parquet { rows: Vec<RecordBatch>, bytes: u64 },
 }
 
 impl Pending {
@@ -89,12 +82,11 @@ impl Pending {
     fn push(&mut self, batch: &RecordBatch, from: usize, block_bytes: u64) -> Result<usize> {
         let left = batch.num_rows() - from;
         match self {
-            Self::Avro { record, datums, ends } => {
+            Self::Avro { record, content, bytes } => {
                 let encoder = RowEncoder::new(record, batch)?;
                 for row in from..batch.num_rows() {
-                    encoder.encode(row, datums)?;
-                    ends.push(datums.len());
-                    if datums.len() as u64 >= block_bytes {
+                    content.put(bytes, |bytes| encoder.encode(row, bytes))?;
+                    if bytes.len() as u64 >= block_bytes {
                         return Ok(row + 1 - from);
                     }
                 }
@@ -113,7 +105,7 @@ impl Pending {
 
     fn bytes(&self) -> u64 {
         match self {
-            Self::Avro { datums, .. } => datums.len() as u64,
+            Self::Avro { bytes, .. } => bytes.len() as u64,
             Self::Parquet { bytes, .. } => *bytes,
         }
     }
@@ -121,16 +113,14 @@ impl Pending {
     /// The content of a block with all rows; `None` without any.
     fn take(&mut self, of: &LogOf<'_>) -> Result<Option<(BlockKind, Vec<u8>)>> {
         match self {
-            Self::Avro { datums, ends, .. } => {
-                if ends.is_empty() {
+            Self::Avro { content, bytes, .. } => {
+                if content.rows() == 0 {
                     return Ok(None);
                 }
-                let starts = std::iter::once(0).chain(ends.iter().copied());
-                let rows = starts.zip(ends.iter()).filter_map(|(start, end)| datums.get(start..*end));
-                let content = avro_block::encode_records(rows)?;
-                datums.clear();
-                ends.clear();
-                Ok(Some((BlockKind::AvroData, content)))
+                content.end(bytes);
+                let whole = std::mem::take(bytes);
+                *content = Content::begin(bytes);
+                Ok(Some((BlockKind::AvroData, whole)))
             }
             Self::Parquet { rows, bytes } => {
                 let rows = std::mem::take(rows);
@@ -150,7 +140,8 @@ impl<'a> LogWriter<'a> {
             Some(_) => Pending::Parquet { rows: Vec::new(), bytes: 0 },
             None => {
                 let record = Box::new(Record::parse(&schema)?);
-                Pending::Avro { record, datums: Vec::new(), ends: Vec::new() }
+                let mut bytes = Vec::new();
+                Pending::Avro { record, content: Content::begin(&mut bytes), bytes }
             }
         };
         Ok(Self {
@@ -219,9 +210,11 @@ impl<'a> LogWriter<'a> {
             headers.push((HeaderKey::RecordPositions, &text));
             headers.push((HeaderKey::BaseFileInstantTimeOfRecordPositions, self.of.base_instant));
         }
-        let block = encode_block(kind, &headers, content)?;
-        self.writer.write(&block).map_err(|e| e.at_path(&self.path))?;
-        self.written.bytes += block.len() as u64;
+        let (head, tail) = frame_block(kind, &headers, content.len())?;
+        for piece in [&head, content, tail.as_ref()] {
+            self.writer.write(piece).map_err(|e| e.at_path(&self.path))?;
+            self.written.bytes += piece.len() as u64;
+        }
         Ok(())
     }
 

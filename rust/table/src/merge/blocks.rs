@@ -23,10 +23,10 @@ use crate::{Error, Result};
 const BATCH_ROWS: usize = 8192;
 
 /// Positions of a block's records that are still to come.
-pub(super) type PositionsLeft = <Positions as IntoIterator>::IntoIter;
+pub(crate) type PositionsLeft = <Positions as IntoIterator>::IntoIter;
 
 /// Who takes the rows and deletes of blocks in.
-pub(super) trait Taker {
+pub(crate) trait Taker {
     /// Whether it asks which rows of the base file records stand for.
     fn wants_positions(&self) -> bool;
 

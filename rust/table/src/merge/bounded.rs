@@ -10,10 +10,12 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
+use super::blocks::Taker;
+use super::deltas::Deltas;
 use super::log::SliceLogs;
 use super::places::{Keys, Places};
-use super::ranges::Scatter;
-use super::rule::columns_of;
+use super::ranges::{ByStretch, Scatter};
+use super::rule::MergeRule;
 use super::slice::{Batches, SliceMerge};
 use crate::Result;
 use crate::options::{self, Options};
@@ -38,6 +40,19 @@ impl Memory {
     }
 }
 
+/// Changes to one file group that can be gone through again.
+pub(crate) trait Changes {
+    fn rule(&self) -> &MergeRule;
+
+    /// Whether they say which rows of the base file they are about.
+    fn goes_by_position(&self) -> bool;
+
+    /// What they take where they are.
+    fn content_bytes(&self) -> u64;
+
+    fn read(&mut self, columns: &SchemaRef, taker: &mut impl Taker) -> Result<()>;
+}
+
 /// The merged rows of a slice. `base` opens its base file, in these columns.
 pub(crate) fn merged(
     logs: &mut SliceLogs<'_>,
@@ -46,27 +61,85 @@ pub(crate) fn merged(
     batch_size: usize,
     memory: &Memory,
 ) -> Result<SliceMerge> {
-    if let Some(changes) = logs.merged(columns, memory.bytes)? {
-        return Ok(SliceMerge::new(base(columns)?, changes, batch_size));
+    match logs.merged(columns, memory.bytes)? {
+        Some(changes) => Ok(SliceMerge::new(base(columns)?, changes, batch_size)),
+        None => merged_from_disk(logs, columns, base, batch_size, memory, memory.bytes),
     }
-    let rule = logs.rule();
-    let places = if logs.goes_by_position() {
+}
+
+/// The same with changes of which it is known that they do not fit. Their keys may take `most_key_bytes`.
+pub(crate) fn merged_from_disk(
+    changes: &mut impl Changes,
+    columns: &SchemaRef,
+    base: impl Fn(&SchemaRef) -> Result<Batches>,
+    batch_size: usize,
+    memory: &Memory,
+    most_key_bytes: u64,
+) -> Result<SliceMerge> {
+    let places = if changes.goes_by_position() {
         None
     } else {
-        let needed = Arc::new(columns_of(columns, |name| rule.makes_keys(name)));
-        let mut keys = Keys::new(rule, memory.bytes);
-        logs.read(&needed, &mut keys)?;
-        Some(Places::of(keys, base(&needed)?)?)
+        let keys = Keys::of(changes, columns, most_key_bytes)?;
+        let base = base(&keys.columns(columns))?;
+        Some(Places::of(keys, base)?)
     };
     let end = match &places {
         Some(places) => places.end(),
         None => rows_of(base(&Arc::new(Schema::empty()))?)?,
     };
-    let scratch = Scratch::new(memory.folder.as_deref())?;
-    let mut scatter = Scatter::new(scratch, rule, places.as_ref(), end, logs.content_bytes(), memory.bytes);
-    logs.read(columns, &mut scatter)?;
-    let stretches = scatter.finish()?;
+    let stretches = scattered(changes, columns, places.as_ref(), end, memory)?;
     SliceMerge::of_stretches(base(columns)?, Box::new(stretches), batch_size)
+}
+
+/// Changes that go into logs rather than into a base file, some of them at a time.
+pub(crate) struct ForLogs {
+    /// Whether each is about one row of the base file, and they come in the order of those. Else they come in the order in
+    /// which their keys first did.
+    pub(crate) are_placed: bool,
+    stretches: ByStretch,
+}
+
+impl ForLogs {
+    /// `base` opens the file of which the logs are to tell the rows, if they are.
+    pub(crate) fn from_disk(
+        changes: &mut impl Changes,
+        columns: &SchemaRef,
+        base: Option<impl Fn(&SchemaRef) -> Result<Batches>>,
+        memory: &Memory,
+    ) -> Result<Self> {
+        let keys = Keys::of(changes, columns, u64::MAX)?;
+        let base = base.map(|base| base(&keys.columns(columns))).transpose()?;
+        let are_placed = base.is_some();
+        let mut places = Places::of(keys, base.unwrap_or_else(|| Box::new(std::iter::empty())))?;
+        let are_placed = are_placed && places.are_single_rows();
+        if !are_placed {
+            places = places.by_arrival();
+        }
+        let stretches = scattered(changes, columns, Some(&places), places.end(), memory)?;
+        Ok(Self { are_placed, stretches })
+    }
+}
+
+impl Iterator for ForLogs {
+    type Item = Result<Deltas>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.stretches.next().map(|stretch| Ok(stretch?.deltas))
+    }
+}
+
+fn scattered(
+    changes: &mut impl Changes,
+    columns: &SchemaRef,
+    places: Option<&Places>,
+    end: u64,
+    memory: &Memory,
+) -> Result<ByStretch> {
+    let scratch = Scratch::new(memory.folder.as_deref())?;
+    let rule = changes.rule().clone();
+    let mut scatter = Scatter::new(scratch, rule, places, end, changes.content_bytes(), memory.bytes);
+    changes.read(columns, &mut scatter)?;
+    scatter.finish()
 }
 
 fn rows_of(batches: Batches) -> Result<u64> {

@@ -4,10 +4,12 @@
 //! among themselves first and only the outcome meets the base row; that is visible, because a delete of everything
 //! before it can be followed by a row that loses against the base.
 
+mod logged;
+
 use arrow_array::{Array, RecordBatch, StringArray};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use hudini_format::log::{DeleteRecord, OrderingValue};
+use hudini_format::log::DeleteRecord;
 use hudini_format::schema::meta;
 
 use super::change::{Change, Id};
@@ -341,22 +343,6 @@ impl Deltas {
     /// Whether a row of the base file may have to go.
     pub(super) fn may_delete(&self) -> bool {
         self.merger.is_some() || self.entries.iter().any(|entry| entry.change.row().is_none())
-    }
-
-    /// All rows that count, in order of arrival of their keys.
-    pub(crate) fn rows(&self) -> Vec<(usize, usize)> {
-        self.entries.iter().filter_map(|e| e.change.row()).collect()
-    }
-
-    /// All deletes that count: the key, and the ordering value in the form a delete block holds.
-    pub(crate) fn deletes(&self) -> impl Iterator<Item = Result<(&str, OrderingValue)>> {
-        self.entries.iter().enumerate().filter_map(|(at, e)| {
-            let Change::Delete { row, .. } = &e.change else { return None };
-            let Some(Id::Key(key)) = self.index.id_of(at) else { return None };
-            let columns = row.and_then(|(batch, row)| Some((self.orderings.get(batch)?, row)));
-            let value = columns.map_or(Ok(OrderingValue::NONE), |(columns, row)| columns.delete_value(row));
-            Some(value.map(|value| (key, value)))
-        })
     }
 
     pub(crate) fn batches(&self) -> &[RecordBatch] {

@@ -9,6 +9,7 @@ use hudini_format::log::delete;
 use hudini_format::schema::meta;
 
 use super::blocks::{PositionsLeft, RowReader, Taker};
+use super::bounded::Changes;
 use super::deleted::record_keys;
 use super::deltas::Deltas;
 use super::rule::MergeRule;
@@ -112,7 +113,12 @@ impl<'s> SliceLogs<'s> {
         Ok(taker.keys)
     }
 
-    pub(super) fn read(&mut self, schema: &SchemaRef, taker: &mut impl Taker) -> Result<()> {
+    /// Of all blocks that count, as they are stored.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.blocks.iter().map(|block| block.content_bytes).sum()
+    }
+
+    fn read(&mut self, schema: &SchemaRef, taker: &mut impl Taker) -> Result<()> {
         self.stats.rows = 0;
         let mut rows = RowReader::new(self.storage, self.snapshot, schema, self.rule, taker);
         let mut at = None;
@@ -132,14 +138,23 @@ impl<'s> SliceLogs<'s> {
         }
         Ok(())
     }
+}
 
-    pub(super) fn rule(&self) -> &'s MergeRule {
+impl Changes for SliceLogs<'_> {
+    fn rule(&self) -> &MergeRule {
         self.rule
     }
 
-    /// Of all blocks that count, as they are stored.
-    pub(crate) fn content_bytes(&self) -> u64 {
-        self.blocks.iter().map(|block| block.content_bytes).sum()
+    fn goes_by_position(&self) -> bool {
+        self.by_position
+    }
+
+    fn content_bytes(&self) -> u64 {
+        self.content_bytes()
+    }
+
+    fn read(&mut self, columns: &SchemaRef, taker: &mut impl Taker) -> Result<()> {
+        self.read(columns, taker)
     }
 }
 

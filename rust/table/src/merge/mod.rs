@@ -20,7 +20,8 @@ mod slice;
 mod splice;
 mod survey;
 
-pub(crate) use bounded::{Memory, merged};
+pub(crate) use blocks::Taker;
+pub(crate) use bounded::{Changes, ForLogs, Memory, merged, merged_from_disk};
 pub(crate) use custom::check as check_merger;
 pub use custom::{MergeRows, register};
 pub(crate) use deleted::{check_markers, record_keys, refuse_changelog, without_deleted};

@@ -195,12 +195,12 @@ impl OrderingColumns {
         OrderingKey(self.0.iter().map(|column| part(column.as_ref(), row).into_owned()).collect())
     }
 
-    /// Whether the value is the int 0, or a null of whatever type, which stands for it: Apache Hudi takes a delete with it
-    /// for one without any ordering value.
+    /// Whether the value is the int 0, or the date that delete blocks store as one, or a null of whatever type, which stands
+    /// for it: Apache Hudi takes a delete with it for one without any ordering value.
     pub(crate) fn is_default(&self, row: usize) -> bool {
         let [column] = self.0.as_slice() else { return self.0.is_empty() };
-        column.is_null(row)
-            || (*column.data_type() == DataType::Int32 && part(column.as_ref(), row) == Part::Integer(0))
+        let is_stored_as_int = matches!(column.data_type(), DataType::Int32 | DataType::Date32);
+        column.is_null(row) || (is_stored_as_int && part(column.as_ref(), row) == Part::Integer(0))
     }
 
     /// The ordering value that a delete of this row carries in a delete block, in the one class that Apache Hudi can
@@ -312,7 +312,7 @@ fn wrapped(column: &dyn Array, row: usize, in_array: bool) -> Result<OrderingVal
 mod tests {
     use super::*;
 
-    use arrow_array::{Int32Array, Int64Array, StringArray};
+    use arrow_array::{Date32Array, Int32Array, Int64Array, StringArray};
 
     use crate::options::MergeMode;
 
@@ -367,6 +367,24 @@ mod tests {
         assert_eq!(OrderingKey::of_delete(&OrderingValue::Int(0)).unwrap(), None);
         assert_eq!(OrderingKey::of_delete(&OrderingValue::Null).unwrap(), None);
         assert!(OrderingKey::of_delete(&OrderingValue::Long(0)).unwrap().is_some());
+    }
+
+    /// What a row says of its delete is what the delete block will say.
+    #[test]
+    fn rows_and_delete_blocks_agree_on_what_has_no_ordering() {
+        let of_types: [ArrayRef; 4] = [
+            Arc::new(Int32Array::from(vec![Some(0), Some(1), None])),
+            Arc::new(Date32Array::from(vec![Some(0), Some(1), None])),
+            Arc::new(Int64Array::from(vec![Some(0), Some(1), None])),
+            Arc::new(StringArray::from(vec![Some("0"), Some(""), None])),
+        ];
+        for column in of_types {
+            let columns = columns(vec![column]);
+            for row in 0..3 {
+                let stored = OrderingKey::of_delete(&columns.delete_value(row).unwrap()).unwrap();
+                assert_eq!(columns.is_default(row), stored.is_none(), "{columns:?} {row}");
+            }
+        }
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Divider {
 
 /// Takes changes in, and brings them to the stretches where their rows are.
 pub(super) struct Scatter<'a> {
-    rule: &'a MergeRule,
+    rule: MergeRule,
     /// By key; `None` where the logs say positions.
     places: Option<&'a Places>,
     divider: Divider,
@@ -147,7 +147,7 @@ impl<'a> Scatter<'a> {
     /// For base rows and inserts up to `end`, of which the logs hold some bytes.
     pub(super) fn new(
         scratch: Scratch,
-        rule: &'a MergeRule,
+        rule: MergeRule,
         places: Option<&'a Places>,
         end: u64,
         content_bytes: u64,
@@ -160,7 +160,7 @@ impl<'a> Scatter<'a> {
 
     pub(super) fn finish(mut self) -> Result<ByStretch> {
         let stretches = self.divider.finish(&mut self.scratch)?;
-        let (rule, scratch, most_bytes) = (self.rule.clone(), self.scratch, self.most_bytes);
+        let (rule, scratch, most_bytes) = (self.rule, self.scratch, self.most_bytes);
         Ok(ByStretch { rule, scratch, stretches: stretches.into(), most_bytes })
     }
 }

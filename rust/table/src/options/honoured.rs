@@ -411,7 +411,7 @@ options! {
     MERGE_MEMORY: u64 = "hoodie.memory.merge.max.size";
     default "1073741824";
     values "a number of bytes", values::at_least::<0, u64>;
-    help "What the changes of file groups that are read at once may take in memory. Beyond it they go to disk, all but their keys. So do the rows of a write that come as a stream. A change feed may take as much for what it compares of each file group, and unmerged reads for its logs; beyond it they end with an error.";
+    help "What the changes of file groups that are read at once may take in memory. Beyond it they go to disk, all but their keys. So do the rows of a write that come as a stream, and what a task of a write brings to its file group. A change feed may take as much for what it compares of each file group, and unmerged reads for its logs; beyond it they end with an error.";
 
     SPILL_FOLDER: String = "hoodie.memory.spillable.map.path";
     values "a path", values::text;

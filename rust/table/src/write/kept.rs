@@ -73,6 +73,11 @@ impl Kept {
         &self.shelved
     }
 
+    /// All of them.
+    pub(super) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> {
+        self.here.iter().cloned().map(Ok).chain(self.shelved.iter().map(Shelved::rows))
+    }
+
     /// Another one, which goes with what is put there.
     pub(super) fn new_shelf(&self) -> Arc<Shelf> {
         Arc::new(Shelf { folder: self.folder.clone(), scratch: Mutex::default() })
@@ -120,6 +125,11 @@ pub(super) struct Shelved {
 impl Shelved {
     pub(super) fn new(shelf: &Arc<Shelf>, rows: &RecordBatch) -> Result<Self> {
         Ok(Self { shelf: Arc::clone(shelf), at: shelf.with(|scratch| scratch.append_rows(rows))? })
+    }
+
+    /// What it takes there.
+    pub(super) fn bytes(&self) -> u64 {
+        self.at.end - self.at.start
     }
 
     pub(super) fn rows(&self) -> Result<RecordBatch> {

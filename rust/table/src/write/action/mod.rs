@@ -23,7 +23,7 @@ use crate::concurrency::{self, Heart, Stake, TableLock};
 use crate::config::TableConfig;
 use crate::index::{self, Index, Lookup};
 use crate::log_file::LogOptions;
-use crate::merge::MergeRule;
+use crate::merge::{Memory, MergeRule};
 use crate::metadata::keep;
 use crate::metadata::ranges::Ranges;
 use crate::metadata::{MetadataTable, RecordGroups};
@@ -304,6 +304,7 @@ impl Action {
             expected_rows: rows,
             indexed: self.indexed.clone(),
             combines: self.combines()?,
+            memory: Memory::of(&self.request.options)?,
         })
     }
 

@@ -9,20 +9,21 @@ use hudini_format::schema::meta;
 use super::super::output::{self, unnamed};
 use super::super::rechunk::Rechunk;
 use super::super::rows::{with_column, with_sequence_numbers};
+use super::changes::Changes;
 use super::{FILE_BATCH_ROWS, Run, WroteFile};
 use crate::Result;
 use crate::base_file::{KeySummary, WrittenFile};
 use crate::concurrency::MarkerKind;
-use crate::merge::{self, Deltas, MergeCounts, Merged, SliceMerge};
+use crate::merge::{self, MergeCounts, Merged};
 use crate::metadata::ranges::ColumnRange;
 
 /// Rows with their meta columns.
 type AddedRows<'b> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'b>;
 
 impl Run<'_> {
-    pub(super) fn merge_into_base(&self, name: &str, changes: Deltas) -> Result<WroteFile> {
+    pub(super) fn merge_into_base(&self, name: &str, changes: Changes) -> Result<WroteFile> {
         let schema = self.file_schema();
-        let mut merge = SliceMerge::new(self.base_rows(&unnamed(&schema))?, changes, FILE_BATCH_ROWS);
+        let mut merge = changes.merged(&unnamed(&schema), |columns| self.base_rows(columns))?;
         let keys = self.keys(merge.keeps_keys())?;
         let (written, ranges) = self.write_base(name, &schema, keys, merge.by_ref())?;
         Ok(WroteFile { stat: self.base_stat(name, &written, merge.counts()), ranges })
@@ -38,7 +39,7 @@ impl Run<'_> {
             return Ok(Box::new(self.stamped(keys, input)));
         }
         let changes = self.changes(keys, self.task.operation()?, input)?;
-        let merged = SliceMerge::new(Box::new(std::iter::empty()), changes, FILE_BATCH_ROWS);
+        let merged = changes.merged(&unnamed(&self.file_schema()), |_| Ok(Box::new(std::iter::empty())))?;
         Ok(Box::new(merged.map(|merged| Ok(merged?.rows))))
     }
 

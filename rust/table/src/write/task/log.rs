@@ -1,6 +1,7 @@
 //! What goes into logs: rows and deletes as they came, merged among themselves.
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use arrow_select::interleave::interleave_record_batch;
 use hudini_format::log::{DeleteRecord, OrderingValue};
 use hudini_format::name::LogFileName;
@@ -8,26 +9,30 @@ use hudini_format::schema::meta;
 
 use super::super::positions::{RowsOfKeys, sorted};
 use super::super::rows::{with_column, with_sequence_numbers};
+use super::changes::{Changes, Waiting};
 use super::rolling::Rolling;
 use super::{BATCH_ROWS, Run, WroteFile};
 use crate::Result;
 use crate::index;
 use crate::log_file::LogOf;
-use crate::merge::{self, Deltas};
+use crate::merge::{self, Deltas, ForLogs, Memory};
 
 /// Rows and deletes of logs, with the rows of the base file that they are about, if all have one.
 struct Logged {
     picks: Vec<(usize, usize)>,
     picked: Vec<u64>,
-    deletes: Vec<DeleteRecord>,
-    deleted: Vec<u64>,
+    deletes: Deletes,
+}
+
+#[derive(Default)]
+struct Deletes {
+    records: Vec<DeleteRecord>,
+    rows: Vec<u64>,
 }
 
 impl Run<'_> {
-    pub(super) fn write_logs(&self, first: LogFileName, changes: &Deltas) -> Result<Vec<WroteFile>> {
+    pub(super) fn write_logs(&self, first: LogFileName, changes: Changes) -> Result<Vec<WroteFile>> {
         let task = self.task;
-        let Logged { picks, picked, deletes, deleted } = self.logged(changes)?;
-        let sources: Vec<&RecordBatch> = changes.batches().iter().collect();
         let columns = self.file_schema();
         let base = task.slice.as_ref().map(|slice| slice.base_instant.as_str());
         let of = LogOf {
@@ -39,35 +44,91 @@ impl Run<'_> {
             parquet: task.logs.parquet.then_some(&task.options),
         };
         let mut logs = Rolling::new(self, of, first)?;
-        let mut row = 1;
+        let deletes = match changes {
+            Changes::Here(changes) => {
+                let Logged { picks, picked, deletes } = self.logged(&changes)?;
+                self.write_rows(&mut logs, &mut 1, changes.batches(), &picks, &picked)?;
+                deletes
+            }
+            Changes::OnDisk(rows, memory) => self.write_from_disk(&mut logs, rows, &memory, &columns)?,
+        };
+        logs.write_deletes(&deletes.records, &deletes.rows)?;
+        logs.finish()
+    }
+
+    /// The rows that were picked from batches. `row` is the number of the first one.
+    fn write_rows(
+        &self,
+        logs: &mut Rolling<'_>,
+        row: &mut u64,
+        batches: &[RecordBatch],
+        picks: &[(usize, usize)],
+        picked: &[u64],
+    ) -> Result<()> {
+        let task = self.task;
+        let sources: Vec<&RecordBatch> = batches.iter().collect();
         // Without positions there are as many chunks of none.
         let positions = picked.chunks(BATCH_ROWS).chain(std::iter::repeat(&[][..]));
         for (picks, positions) in picks.chunks(BATCH_ROWS).zip(positions) {
             let rows = interleave_record_batch(&sources, picks)?;
-            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, row)?;
-            row += rows.num_rows() as u64;
+            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, *row)?;
+            *row += rows.num_rows() as u64;
             logs.write_rows(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, positions)?;
         }
-        logs.write_deletes(&deletes, &deleted)?;
-        logs.finish()
+        Ok(())
+    }
+
+    /// Writes rows that do not fit into memory, some at a time; what is left are the deletes.
+    fn write_from_disk(
+        &self,
+        logs: &mut Rolling<'_>,
+        mut rows: Waiting,
+        memory: &Memory,
+        columns: &SchemaRef,
+    ) -> Result<Deletes> {
+        let base = self.tells_rows().then_some(|keys: &SchemaRef| self.base_rows(keys));
+        let changes = ForLogs::from_disk(&mut rows, columns, base, memory)?;
+        drop(rows);
+        let are_placed = changes.are_placed;
+        let mut row = 1;
+        let mut all = Deletes::default();
+        for changes in changes {
+            let changes = changes?;
+            let (mut picked, picks): (Vec<_>, Vec<_>) = changes.placed_rows().into_iter().unzip();
+            if !are_placed {
+                picked.clear();
+            }
+            self.write_rows(logs, &mut row, changes.batches(), &picks, &picked)?;
+            for delete in changes.placed_deletes() {
+                let (place, key, ordering) = delete?;
+                all.records.push(DeleteRecord { ordering, ..self.delete(key) });
+                all.rows.extend(are_placed.then_some(place));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether logs are to say which rows of the base file they are about.
+    fn tells_rows(&self) -> bool {
+        self.task.logs.positions && self.task.slice.as_ref().is_some_and(|slice| slice.base.is_some())
     }
 
     /// What goes into logs, in their order.
     fn logged(&self, changes: &Deltas) -> Result<Logged> {
         let delete = |(key, ordering): (&str, OrderingValue)| DeleteRecord { ordering, ..self.delete(key) };
-        let deletes = changes.deletes().map(|deleted| Ok(delete(deleted?))).collect::<Result<Vec<_>>>()?;
+        let records = changes.deletes().map(|deleted| Ok(delete(deleted?))).collect::<Result<Vec<_>>>()?;
         let picks = changes.rows();
-        if !self.task.logs.positions || self.task.slice.as_ref().is_none_or(|slice| slice.base.is_none()) {
-            return Ok(Logged { picks, picked: Vec::new(), deletes, deleted: Vec::new() });
+        if !self.tells_rows() {
+            return Ok(Logged { picks, picked: Vec::new(), deletes: Deletes { records, rows: Vec::new() } });
         }
         let columns = changes.batches().iter().map(merge::record_keys).collect::<Result<Vec<_>>>()?;
         let keys_of_rows = || picks.iter().filter_map(|(batch, row)| columns.get(*batch).map(|keys| keys.value(*row)));
-        let keys_of_deletes = || deletes.iter().filter_map(|delete| delete.key.as_deref());
+        let keys_of_deletes = || records.iter().filter_map(|delete| delete.key.as_deref());
         let keys = self.base_rows(&index::key_column())?;
         let found = RowsOfKeys::find(keys_of_rows().chain(keys_of_deletes()), keys)?;
         let (rows_of_picks, rows_of_deletes) = (found.of(keys_of_rows()), found.of(keys_of_deletes()));
         let (picks, picked) = sorted(picks, rows_of_picks);
-        let (deletes, deleted) = sorted(deletes, rows_of_deletes);
-        Ok(Logged { picks, picked, deletes, deleted })
+        let (records, rows) = sorted(records, rows_of_deletes);
+        Ok(Logged { picks, picked, deletes: Deletes { records, rows } })
     }
 }

@@ -1,6 +1,7 @@
 //! One file group's share of a write: rows in, a base file out, or logs.
 
 mod base;
+mod changes;
 mod log;
 mod rolling;
 
@@ -16,6 +17,7 @@ use hudini_format::schema::evolve::Mapping;
 use hudini_format::schema::meta;
 use serde::{Deserialize, Serialize};
 
+use self::changes::Changes;
 use super::locate::Locator;
 use super::output::Output;
 use super::rows::{self, SameTexts, Stamp};
@@ -24,7 +26,7 @@ use crate::bytes_form::BytesForm;
 use crate::context::Context;
 use crate::index::Index;
 use crate::log_file::LogOptions;
-use crate::merge::{Batches, Deltas, MergeRule};
+use crate::merge::{Batches, Deltas, Memory, MergeRule};
 use crate::metadata::ranges::ColumnRange;
 use crate::options::Operation;
 use crate::storage::Storage;
@@ -75,6 +77,8 @@ pub struct Task {
     pub(super) indexed: Vec<String>,
     /// Whether rows that are added as they are become one a key first.
     pub(super) combines: bool,
+    /// For the changes of tasks that run at once.
+    pub(super) memory: Memory,
 }
 
 impl BytesForm for Task {
@@ -174,7 +178,7 @@ impl Run<'_> {
                     cdc: false,
                 };
                 let changes = self.changes(&keys, operation, input)?;
-                self.write_logs(first, &changes)?
+                self.write_logs(first, changes)?
             }
             (FileKind::Base, operation) => {
                 let name = BaseFileName {
@@ -216,25 +220,24 @@ impl Run<'_> {
     }
 
     /// The incoming changes, merged among themselves by the table's rule.
-    fn changes<I>(&self, keys: &KeyConfig, operation: Operation, input: I) -> Result<Deltas>
+    fn changes<I>(&self, keys: &KeyConfig, operation: Operation, input: I) -> Result<Changes>
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
-        let mut changes = Deltas::new(self.task.rule.clone())?;
-        if operation == Operation::Delete {
-            let mut named: Vec<&str> = keys.key_fields.iter().map(String::as_str).collect();
-            named.extend(keys.partition_fields.iter().map(|field| field.name.as_str()));
-            for batch in input {
-                let naming = rows::in_table_types(&batch?, &self.schema, Some(&named))?;
-                let deleted = keys.record_keys(&naming)?;
-                changes.push_deletes(deleted.iter().flatten().map(|key| Ok(self.delete(key))))?;
-            }
-        } else {
-            for batch in self.stamped(keys, input) {
-                changes.push_rows(batch?)?;
-            }
+        let task = self.task;
+        if operation != Operation::Delete {
+            let memory = task.memory.shared_by(self.context.threads);
+            return Changes::of_rows(&task.rule, self.stamped(keys, input), &memory);
         }
-        Ok(changes)
+        let mut changes = Deltas::new(task.rule.clone())?;
+        let mut named: Vec<&str> = keys.key_fields.iter().map(String::as_str).collect();
+        named.extend(keys.partition_fields.iter().map(|field| field.name.as_str()));
+        for batch in input {
+            let naming = rows::in_table_types(&batch?, &self.schema, Some(&named))?;
+            let deleted = keys.record_keys(&naming)?;
+            changes.push_deletes(deleted.iter().flatten().map(|key| Ok(self.delete(key))))?;
+        }
+        Ok(Changes::Here(changes))
     }
 
     fn delete(&self, key: &str) -> DeleteRecord {
