@@ -266,10 +266,10 @@ fn read<T: BytesForm>(bytes: &[u8]) -> Result<()> {
 #[case::staging(STAGING, read::<Staging>)]
 #[case::staged(STAGED, read::<Staged>)]
 fn other_versions_and_other_bytes_are_refused(#[case] golden: &str, #[case] read: fn(&[u8]) -> Result<()>) {
-    let newer = golden.replacen("15", "16", 1);
+    let newer = golden.replacen("16", "17", 1);
     let error = read(newer.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-    assert!(error.message().contains("version 16") && error.hint().unwrap().contains("workers"), "{error}");
+    assert!(error.message().contains("version 17") && error.hint().unwrap().contains("workers"), "{error}");
     let writes = [LOCATOR, TASKS[0], STATUSES[0], LOOKUP, RECORD_LOOKUP, CHOICE, NEW_SLOTS, STAGING, STAGED];
     let forms = [&writes[..], &[SPLITS[0], COMPACTION_TASK, COMPACTION_STATUS]].concat();
     let letters: BTreeSet<&str> = forms.iter().map(|form| &form[6..7]).collect();
