@@ -107,7 +107,7 @@ interop-nightly: $(READY) ## all cases of interop, and as many random tables as 
 	@export HUDINI_INTEROP=all HUDINI_RANDOM_TABLES=$(NIGHTLY_TABLES) HUDINI_RANDOM_SEED=$(NIGHTLY_SEED); \
 	echo "seed $$HUDINI_RANDOM_SEED"; $(call with_java,$(BIN)/python $(PYTEST) tests/interop)
 
-crowds: $(READY) ## two, four and eight writers with fifty commits each on a table of every kind; others by CROWDS_SEED (a night)
+crowds: $(READY) ## two, four and eight writers with fifty commits each on a table of every kind; others by CROWDS_SEED (40 minutes)
 	@HUDINI_CROWDS=all HUDINI_CROWDS_SEED=$(CROWDS_SEED) $(BIN)/python -m pytest tests/concurrency/test_many_writers.py
 
 CLOUDS := .cache/clouds

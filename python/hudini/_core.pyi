@@ -301,6 +301,9 @@ class Action:
     def new_slots(self) -> bytes:
         """What `settle` needs on a worker, after `place`."""
 
+    def check_heart(self) -> None:
+        """A `CommitConflict` if others took this write for dead, and its tasks may have failed for that."""
+
     def commit(self, statuses: list[bytes]) -> dict[str, Any]:
         """Makes the commit visible. The dict holds the fields of `hudini.CommitResult`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,36 @@ def test_a_file_group_need_not_fit_into_memory(spark: SparkSession, tmp_path: Pa
         hs.upsert(frame_of(spark, rows.batch(range(300), ts=9), 2), path, job)
     assert holds(tmp_path / "t", model) is None
     assert hudini.open(path).verify(deep=True).ok
+
+
+@pytest.mark.parametrize("tasks_fail", [False, True])
+def test_a_driver_that_others_took_for_dead_begins_again(
+    spark: SparkSession, tmp_path: Path, job: dict[str, str], tasks_fail: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its heart was not felt for too long, so its write was rolled back while its tasks were at work."""
+    rows, model, path = Rows(seed=8), Model(partitioned=True), tmp_path / "t"
+    first, theirs, ours = rows.batch(range(60), ts=1), rows.batch(range(20), ts=2), rows.batch(range(10, 80), ts=3)
+    hs.upsert(frame_of(spark, first), str(path), job)
+    run, left = frames.run, [theirs]
+
+    def run_after_a_long_silence(frame: DataFrame, tasks: frames.Tasks) -> Any:
+        if left:
+            [heartbeat] = (path / ".hoodie" / ".heartbeat").iterdir()
+            os.utime(heartbeat, (0, 0))
+            hudini.open(path).upsert(to_arrow(left.pop()))
+            assert not heartbeat.exists()
+            if tasks_fail:
+                raise hudini.StorageFailure("the file that was begun is gone")
+        return run(frame, tasks)
+
+    monkeypatch.setattr(frames, "run", run_after_a_long_silence)
+    assert hs.upsert(frame_of(spark, ours, 2), str(path), job).retries == 1
+    for batch in (first, theirs, ours):
+        model.upsert(batch)
+    assert holds(path, model) is None
+    report = hudini.open(path).verify(deep=True)
+    assert report.ok and not report.findings, str(report)
+    assert {line["state"] for line in hudini.open(path).inspect.timeline()} == {"completed"}
 
 
 @pytest.mark.parametrize("partitions", [1, 5])

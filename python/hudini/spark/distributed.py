@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudini import _core
 from hudini.actions import CommitResult
-from hudini.errors import CommitConflict, HudiniError
+from hudini.errors import CommitConflict, HudiniError, InstantCleaned, StorageFailure
 from hudini.spark import frames
 from hudini.spark.batches import arrow_schema
 from hudini.spark.compaction import after_write
@@ -92,10 +92,15 @@ class Write:
             if done is not None:
                 action.abort()
                 return done
-            with typed_errors():
-                if is_connect(spark):
-                    check_seen(spark, self.table, action.instant)
-                statuses = self.write(action)
+            try:
+                with typed_errors():
+                    if is_connect(spark):
+                        check_seen(spark, self.table, action.instant)
+                    statuses = self.write(action)
+            except (StorageFailure, InstantCleaned):
+                # Whoever takes a write for dead takes files away under its tasks.
+                action.check_heart()
+                raise
             return action.commit(statuses)
         except BaseException as error:
             _abort(action, error)

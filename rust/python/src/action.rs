@@ -136,6 +136,10 @@ impl Action {
         Ok(placed.into_iter().map(with_bytes).collect())
     }
 
+    fn check_heart(&self, py: Python<'_>) -> PyResult<()> {
+        released(py, || self.with(|action| action.check_heart()))
+    }
+
     fn commit<'py>(&self, py: Python<'py>, statuses: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyDict>> {
         let result = released(py, || {
             let action = self.take().ok_or_else(|| self.ended())?;

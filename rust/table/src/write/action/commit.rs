@@ -117,6 +117,11 @@ impl Action {
         self.failed(e)
     }
 
+    /// The same where other workers ran the tasks: an error if that may be why they failed.
+    pub fn check_heart(&self) -> Result<()> {
+        if self.heart.stands()? { Ok(()) } else { Err(self.taken_for_dead()) }
+    }
+
     fn check_statuses(&self, statuses: Vec<Status>) -> Result<(Vec<WriteStat>, Told)> {
         let wanted = self.placed.clone().unwrap_or_default();
         let mut seen = BTreeSet::new();
