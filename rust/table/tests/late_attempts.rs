@@ -80,7 +80,7 @@ fn writer(world: &World, spec: &Spec, storage: &Arc<dyn Storage>) -> Stages {
 fn run_late(world: &World, spec: &Spec, storage: &Arc<dyn Storage>, tasks: &[PlacedTask]) -> usize {
     let run = |placed: &&PlacedTask| {
         let rows: Vec<_> = changes().into_iter().filter(|row| row.city == placed.partition).collect();
-        let ran = placed.task.run_on(storage, &world.table().context, 7, [Ok(spec.batch(&rows))]);
+        let ran = placed.task.run_on(storage, &world.table().context, 7, 1, [Ok(spec.batch(&rows))]);
         let is_late = |e: &Error| e.kind() == ErrorKind::CommitConflict || e.message() == "the write was discarded";
         ran.inspect_err(|e| assert!(is_late(e), "{e}")).is_ok()
     };

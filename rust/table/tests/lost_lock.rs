@@ -17,6 +17,7 @@ use support::meanwhile::Meanwhile;
 use support::{Place, Scene, Spec, Stages, World, row, rows_of, upserted};
 
 const FILE: &str = ".hoodie/lock";
+const LOCK: &str = ".hoodie/.locks/hudini.lock";
 const ONCE: &[(&str, &str)] = &[("hoodie.write.num.retries.on.conflict.failures", "0")];
 /// Services where the test calls for them, of a table with few commits.
 const BY_HAND: &[(&str, &str)] = &[
@@ -197,4 +198,41 @@ fn a_write_that_lost_its_lock_is_planned_anew(
         world.assert_tidy();
     }
     assert!(retries > 0);
+}
+
+/// Whoever holds the lock next may archive the commit, and then nobody knows which of the marked files it names.
+#[rstest]
+#[case::a_write(&|table: &Table| Spec::mor().upsert(table, &[row("a", "A", 9, "new"), row("n", "B", 1, "new")]).map(drop))]
+#[case::a_compaction(&|table: &Table| service::compact(table, CompactRequest::default()).map(drop))]
+fn markers_go_before_the_lock_does(#[case] act: &dyn Fn(&Table) -> Result<()>) {
+    let spec = Spec::mor();
+    let base = World::keeping_metadata(Place::Memory);
+    let table = spec.create(&base);
+    for ts in 1..3 {
+        spec.upsert(&table, &[row("a", "A", ts, "old"), row("b", "B", ts, "old")]).unwrap();
+    }
+    let before = deeds(base.store.as_ref());
+    let mut seen_at_work = false;
+    for n in 1.. {
+        let world = base.copy();
+        let seen = Arc::new(Mutex::new((false, false, false)));
+        let look = {
+            let (store, seen, before) = (Arc::clone(&world.store), Arc::clone(&seen), before.clone());
+            move || {
+                let is_done = deeds(store.as_ref()).difference(&before).any(|deed| !deed.contains("metadata"));
+                let has_markers = !store.list(".hoodie/.temp").unwrap().is_empty();
+                let is_free = store.try_lock(LOCK).unwrap().is_some();
+                *seen.lock().unwrap() = (is_done, has_markers, is_free);
+            }
+        };
+        let storage = Meanwhile::new(Arc::clone(&world.store), n, look);
+        act(&Table { storage: Arc::clone(&storage) as _, ..world.table() }).unwrap();
+        if !storage.happened() {
+            break;
+        }
+        let (is_done, has_markers, is_free) = *seen.lock().unwrap();
+        assert!(!(is_done && has_markers && is_free), "at call {n}");
+        seen_at_work |= is_done && has_markers;
+    }
+    assert!(seen_at_work, "there were no markers to remove");
 }

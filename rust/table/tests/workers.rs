@@ -68,7 +68,7 @@ impl Elsewhere<'_> {
             .iter()
             .map(|placed| {
                 let rows = groups.remove(&(placed.partition.clone(), placed.slot)).unwrap_or_default();
-                placed.task.run_on(&self.table.storage, &self.table.context, 0, rows.into_iter().map(Ok))
+                placed.task.run_on(&self.table.storage, &self.table.context, 0, 1, rows.into_iter().map(Ok))
             })
             .collect();
         assert!(groups.is_empty(), "rows without a task: {:?}", groups.keys());

@@ -124,7 +124,7 @@ fn new_columns_that_a_later_write_would_hide_are_a_conflict() {
     let groups = located.placed(&action).unwrap();
     let run = |placed: &write::PlacedTask| {
         let rows = write::batches(groups[&(placed.partition.clone(), placed.slot)].clone(), 1000);
-        placed.task.run_on(&table.storage, &table.context, 0, rows)
+        placed.task.run_on(&table.storage, &table.context, 0, 1, rows)
     };
     let statuses = tasks.iter().map(run).collect::<Result<Vec<_>>>().unwrap();
     assert_eq!(action.commit(statuses).unwrap_err().kind(), ErrorKind::CommitConflict);

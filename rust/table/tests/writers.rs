@@ -288,7 +288,7 @@ fn a_late_attempt_publishes_nothing(
     for placed in tasks {
         let mine: Vec<_> = rows.iter().filter(|r| r.city == placed.partition).cloned().collect();
         let table = world.table();
-        let late = placed.task.run_on(&table.storage, &table.context, 7, [Ok(spec.batch(&mine))]);
+        let late = placed.task.run_on(&table.storage, &table.context, 7, 1, [Ok(spec.batch(&mine))]);
         assert_eq!(late.unwrap_err().kind(), ErrorKind::CommitConflict);
     }
     assert_eq!(world.data_files(), files);

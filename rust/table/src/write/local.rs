@@ -118,10 +118,11 @@ fn run(table: &Table, action: &mut Action, rows: &Kept, watch: &Watch) -> Result
     let located = Located::of(table, action, rows)?;
     let tasks = action.place(&located.profile())?;
     let groups = Mutex::new(located.placed(action)?);
+    let at_once = table.context.threads.min(tasks.len());
     run_all(table.context.threads, tasks, |_, placed: PlacedTask| {
         let key = (placed.partition, placed.slot);
         let rows = groups.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).unwrap_or_default();
         let rows = shares::batches(rows, FILE_BATCH_ROWS).map(|rows| watch.check().and(rows));
-        placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, rows)
+        placed.task.run_on(&table.storage, &table.context, ONLY_ATTEMPT, at_once, rows)
     })
 }

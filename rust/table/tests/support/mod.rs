@@ -562,7 +562,7 @@ impl Stages {
         let run = |placed: &PlacedTask| {
             let rows = self.groups[&(placed.partition.clone(), placed.slot)].clone();
             let rows = write::batches(rows, 1000);
-            placed.task.run_on(&self.table.storage, &self.table.context, attempt, rows)
+            placed.task.run_on(&self.table.storage, &self.table.context, attempt, 1, rows)
         };
         self.tasks.iter().map(run).collect()
     }

@@ -114,17 +114,32 @@ impl Task {
     {
         // Who hands tasks out may run one twice, at the same time even, and does not tell.
         let attempt = (context.ids.next_u128() as u32) >> 1;
-        self.run_on(&self.location.open()?, context, attempt, input)
+        self.run_on(&self.location.open()?, context, attempt, 1, input)
     }
 
-    /// Runs on a storage that is open. The number keeps the files of several attempts at one task apart.
-    pub fn run_on<I>(&self, storage: &Arc<dyn Storage>, context: &Context, attempt: u32, input: I) -> Result<Status>
+    /// Runs on a storage that is open, beside others that share the memory. The number keeps the files of several attempts
+    /// at one task apart.
+    pub fn run_on<I>(
+        &self,
+        storage: &Arc<dyn Storage>,
+        context: &Context,
+        attempt: u32,
+        at_once: usize,
+        input: I,
+    ) -> Result<Status>
     where
         I: IntoIterator<Item = Result<RecordBatch>>,
     {
-        let started = context.clock.monotonic_ms();
-        let run =
-            arrow_schema(&self.schema).map(|schema| Run { task: self, attempt, schema, storage, context, started });
+        let (started, memory) = (context.clock.monotonic_ms(), self.memory.shared_by(at_once));
+        let run = arrow_schema(&self.schema).map(|schema| Run {
+            task: self,
+            attempt,
+            schema,
+            storage,
+            context,
+            memory,
+            started,
+        });
         run.and_then(|run| run.go(input)).map_err(|e| e.at_instant(&self.instant))
     }
 
@@ -156,6 +171,8 @@ struct Run<'a> {
     schema: Schema,
     storage: &'a Arc<dyn Storage>,
     context: &'a Context,
+    /// For the changes.
+    memory: Memory,
     started: i64,
 }
 
@@ -226,8 +243,7 @@ impl Run<'_> {
     {
         let task = self.task;
         if operation != Operation::Delete {
-            let memory = task.memory.shared_by(self.context.threads);
-            return Changes::of_rows(&task.rule, self.stamped(keys, input), &memory);
+            return Changes::of_rows(&task.rule, self.stamped(keys, input), &self.memory);
         }
         let mut changes = Deltas::new(task.rule.clone())?;
         let mut named: Vec<&str> = keys.key_fields.iter().map(String::as_str).collect();
