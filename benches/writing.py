@@ -90,8 +90,7 @@ class Bench:
 
     def _check(self, engine: Engine, job: Job, place: Path) -> None:
         """A wrong answer is never fast."""
-        plain = job.operation == "plain"
-        told = pq.read_table(place) if plain else engine.rows(place, self._folder / "read.arrow")
+        told = pq.read_table(place) if job.is_plain else engine.rows(place, self._folder / "read.arrow")
         told = told.select(self._rows[ALL].column_names)
         told = told.cast(self._rows[ALL].schema).sort_by("id").combine_chunks()
         if not told.equals(self._expected(job)):
@@ -139,10 +138,10 @@ def measured(bench: Bench, engines: dict[str, Engine], jobs: list[Job], rounds: 
 def chosen_engines(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Engine]]:
     in_python = [chosen.python, IN_PYTHON]
     reader = [*in_python, "hudini"]
-    yield OURS, Program([chosen.write], reader)
-    yield FACE, Program(reader, reader, lambda job: job.operation != "plain")
+    yield OURS, Program([chosen.write], reader, lambda job: job.operation != "plain_in_four")
+    yield FACE, Program(reader, reader, lambda job: not job.is_plain)
     yield ALONE, Program([chosen.write, "--threads", "1"], reader, lambda job: job in OVER_PLAIN)
-    yield PYARROW, Program([*in_python, "pyarrow"], [], lambda job: job.operation == "plain")
+    yield PYARROW, Program([*in_python, "pyarrow"], [], lambda job: job.is_plain)
     if chosen.peers:
         for name, library, does in (DELTA, "deltalake", is_of_all), (ICEBERG, "pyiceberg", is_small_too):
             command = [chosen.peers, IN_PYTHON, library]
@@ -162,7 +161,7 @@ def is_of_all(job: Job) -> bool:
 
 def is_for_hudi_rs(job: Job) -> bool:
     """Once for each of its indexes, beside hudini with buckets."""
-    return job.operation != "plain" and job.layout in (COW, MOR, COW_GZIP)
+    return not job.is_plain and job.layout in (COW, MOR, COW_GZIP)
 
 
 def is_small_too(job: Job) -> bool:

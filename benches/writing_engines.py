@@ -72,7 +72,7 @@ class Spark:
         self._oracle = Oracle.start(scratch)
 
     def does(self, job: Job) -> bool:
-        return job.operation != "plain"
+        return not job.is_plain
 
     def cost(self, job: Job, table: Path, rows: Path | None) -> Cost:
         change = pa.ipc.open_file(rows).read_all() if rows else None

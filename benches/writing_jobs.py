@@ -49,10 +49,15 @@ class Job:
     """One write, of a table that the jobs before it have made."""
 
     name: str
-    operation: Literal["bulk_insert", "upsert", "compact", "plain"]
+    operation: Literal["bulk_insert", "upsert", "compact", "plain", "plain_in_four"]
     layout: Layout
     rows: str | None = None
     before: tuple[Job, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Files, no table."""
+        return self.operation.startswith("plain")
 
 
 COW, MOR = Layout("COPY_ON_WRITE"), Layout("MERGE_ON_READ")
@@ -71,10 +76,13 @@ def upsert(layout: Layout, thousands: int) -> Job:
 
 
 PLAIN, PLAIN_GZIP = (Job(f"Parquet, no table, {layout.codec}", "plain", layout, ALL) for layout in (COW, COW_GZIP))
+# What it takes to bring the same rows into as many files as buckets do. No gate: they ask for one file.
+PLAIN_IN_FOUR = Job(f"Parquet, no table, {ZSTD}, four files", "plain_in_four", COW, ALL)
 COMPACTION = Job("compaction of 1 M + 100 k", "compact", MOR, None, (load(MOR), upsert(MOR, 100)))
 JOBS = [
     PLAIN,
     PLAIN_GZIP,
+    PLAIN_IN_FOUR,
     *map(load, (COW, MOR, COW_FREE, MOR_FREE, MOR_RECORDS, COW_GZIP)),
     *(upsert(layout, thousands) for layout in (MOR, COW, COW_FREE, MOR_RECORDS) for thousands in THOUSANDS),
     COMPACTION,
