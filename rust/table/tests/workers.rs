@@ -399,9 +399,11 @@ fn play_in_little_room(
 fn rows_that_go_to_disk_are_written_as_those_in_memory(
     #[values(TableType::CopyOnWrite, TableType::MergeOnRead)] table_type: TableType,
     #[values(IndexType::Bucket, IndexType::Simple, IndexType::Bloom)] index: IndexType,
-    #[values(("4000", false), ("40000", true))] (bytes, fit): (&str, bool),
+    #[values("4000", "40000")] bytes: &str,
 ) {
     let spec = Spec { index, ..Spec::new(table_type) };
+    // Merged from disk, a file of small groups ends its pages elsewhere.
+    let fit = bytes == "40000" || index != IndexType::Simple;
     play_in_little_room(&spec, bytes, scenes(), request, fit);
     if index == IndexType::Simple {
         play_in_little_room(&spec, bytes, scattered_scenes(), by_records, fit);
