@@ -33,6 +33,7 @@ def with_hudini(chosen: argparse.Namespace, rows: pa.Table | None) -> Work:
 
 
 def with_pyarrow(chosen: argparse.Namespace, rows: pa.Table | None) -> Work:
+    import numpy as np
     import pyarrow.parquet as pq
 
     # hudini's levels: pyarrow's own for gzip is 9, which takes six times as long.
@@ -43,7 +44,7 @@ def with_pyarrow(chosen: argparse.Namespace, rows: pa.Table | None) -> Work:
 
     def write_in_four() -> None:
         for first in range(4):
-            write(rows.take(pa.array(range(first, rows.num_rows, 4))), Path(chosen.table, f"{first}.parquet"))
+            write(rows.take(pa.array(np.arange(first, rows.num_rows, 4))), Path(chosen.table, f"{first}.parquet"))
 
     if chosen.operation == "plain_in_four":
         Path(chosen.table).mkdir()
