@@ -5,6 +5,7 @@ pub mod bytes_form;
 pub mod concurrency;
 pub mod config;
 pub mod context;
+mod extent;
 pub mod filter;
 mod hfile_file;
 pub mod index;

@@ -17,6 +17,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::calendar;
 use super::groups::{LeftOut, Question};
+use crate::extent::BATCH_BYTES;
 use crate::filter::Predicate;
 use crate::merge::Batches;
 use crate::storage::Storage;
@@ -25,9 +26,8 @@ use crate::{Error, Result};
 /// Bytes that may be fetched rather than that a request is made to save some of them.
 const WORTH: u64 = 64 * 1024;
 
-/// Of a batch of rows that are wide.
-const BATCH_BYTES: i128 = 64 << 20;
-const FEW_ROWS: usize = 8192;
+/// Fewer make no batch, whatever the file says that they take.
+const FEW_ROWS: usize = 64;
 
 /// Opens a base file of a snapshot; what comes out has exactly the schema `wanted`. `names` are those the file has for
 /// its columns.
@@ -204,7 +204,7 @@ fn most_rows(metadata: &ParquetMetaData, columns: &[usize]) -> usize {
         metadata.row_groups().iter().flat_map(|group| group.columns().iter().take(schema.num_columns()).enumerate());
     let bytes: i64 = chunks.filter(|(leaf, _)| is_read(*leaf)).map(|(_, chunk)| bytes_of(chunk)).sum();
     let rows: i64 = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum();
-    let fitting = i128::from(rows) * BATCH_BYTES / i128::from(bytes.max(1));
+    let fitting = i128::from(rows) * i128::from(BATCH_BYTES) / i128::from(bytes.max(1));
     usize::try_from(fitting).unwrap_or(usize::MAX).max(FEW_ROWS)
 }
 
@@ -286,7 +286,7 @@ mod tests {
     #[rstest]
     #[case::numbers(&[1], (64 << 20) / 100..64 << 20)]
     #[case::long_texts_that_the_file_holds_once(&[0, 1], 60_000..70_000)]
-    #[case::texts_of_several_kibibytes(&[2], FEW_ROWS..FEW_ROWS + 1)]
+    #[case::texts_of_several_kibibytes(&[2], 6000..7000)]
     fn wide_rows_come_fewer_at_a_time(#[case] columns: &[usize], #[case] rows: Range<usize>) {
         let text = |name: &str| Field::new(name, DataType::Utf8, true);
         let fields = vec![text("long"), Field::new("number", DataType::Int32, false), text("longer")];

@@ -284,9 +284,12 @@ impl Iterator for ByStretch {
     }
 }
 
+/// Of the limit; more than batches can have helps nobody.
+const MOST_WAITING: u64 = 256 << 20;
+
 /// What may wait to be written, and what a stretch should come to: a part of the limit.
 fn share_of(most_bytes: u64) -> u64 {
-    (most_bytes / 4).max(1)
+    (most_bytes / 4).clamp(1, MOST_WAITING)
 }
 
 fn with_places(rows: &RecordBatch, places: UInt64Array) -> Result<RecordBatch> {

@@ -19,6 +19,7 @@ use super::overlay::Overlay;
 use super::packed::unpacked;
 use super::rows::{self, Composition};
 use super::splice::{Runs, splice};
+use crate::extent::rows_at_once;
 use crate::{Error, Result};
 
 /// Batches of the rows of a base file, with meta columns.
@@ -90,6 +91,8 @@ pub struct SliceMerge {
     /// Inserts not handed out yet; `None` while base rows are coming.
     inserts: Option<std::vec::IntoIter<usize>>,
     batch_size: usize,
+    /// How many inserts are handed out together: fewer, where they are wide.
+    inserts_at_once: usize,
     /// Whether columns that come packed are to go unpacked.
     unpacks: bool,
     counts: MergeCounts,
@@ -125,6 +128,7 @@ impl SliceMerge {
             base_rows: 0,
             inserts: None,
             batch_size: batch_size.max(1),
+            inserts_at_once: 1,
             unpacks: false,
             counts: MergeCounts::default(),
         }
@@ -319,8 +323,11 @@ impl SliceMerge {
     }
 
     fn next_inserts(&mut self) -> Option<Result<Merged>> {
-        let inserts = self.inserts.get_or_insert_with(|| self.deltas.inserts().into_iter());
-        let entries: Vec<_> = inserts.by_ref().take(self.batch_size).collect();
+        let inserts = self.inserts.get_or_insert_with(|| {
+            self.inserts_at_once = rows_at_once(self.deltas.batches(), self.batch_size);
+            self.deltas.inserts().into_iter()
+        });
+        let entries: Vec<_> = inserts.by_ref().take(self.inserts_at_once).collect();
         if entries.is_empty() {
             return None;
         }

@@ -8,14 +8,13 @@ use crate::{Error, Result};
 /// tells how far that of the table lies east of UTC.
 pub(super) fn parse(text: &str, zone: impl Fn(i64) -> i64) -> Result<String> {
     let text = text.trim();
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return Ok(text.to_owned());
-    }
     let read = || {
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+            return is_instant(text).then(|| text.to_owned());
+        }
         let (local, offset) = split_offset(text)?;
         let digits = digits_of(local)?;
-        // A day or an hour that there is not is no time either.
-        let epoch_ms = parse_time(&digits, 0).ok().filter(|epoch_ms| format_time(*epoch_ms, 0) == digits)?;
+        let epoch_ms = time_of(&digits)?;
         Some(match offset {
             None => digits,
             Some(offset) => {
@@ -28,6 +27,21 @@ pub(super) fn parse(text: &str, zone: impl Fn(i64) -> i64) -> Result<String> {
         Error::option(format!("'{text}' is no instant and no time"))
             .with_hint("write 20261121084838673, 2026-11-21, 2026-11-21 08:48:38.673 or 2026-11-21T08:48:38.673+02:00")
     })
+}
+
+/// Where digits end that do not tell the whole time.
+const BEGINNING: &str = "00010101000000000";
+
+/// Digits that are no time would name a state all the same, mostly the newest: the milliseconds of a Unix clock for one.
+/// What is before all times begins with a zero.
+fn is_instant(digits: &str) -> bool {
+    let is_time = || time_of(&format!("{digits}{}", BEGINNING.get(digits.len()..)?));
+    digits.starts_with('0') || is_time().is_some()
+}
+
+/// A day or an hour that there is not is no time.
+fn time_of(digits: &str) -> Option<i64> {
+    parse_time(digits, 0).ok().filter(|epoch_ms| format_time(*epoch_ms, 0) == digits)
 }
 
 /// A time without what is said of its zone at its end, and how many milliseconds that lies east of UTC.
@@ -80,6 +94,14 @@ mod tests {
     #[rstest]
     #[case("20261121084838673", "20261121084838673")]
     #[case("20261121084838", "20261121084838")]
+    #[case("9", "9")]
+    #[case("2001", "2001")]
+    #[case("20261121", "20261121")]
+    #[case("2026112108", "2026112108")]
+    #[case("202611210848386", "202611210848386")]
+    #[case("0", "0")]
+    #[case("000", "000")]
+    #[case("00000000000001", "00000000000001")]
     #[case("2026-11-21", "20261121000000000")]
     #[case("2026-11-21 08:48:38", "20261121084838999")]
     #[case("2026-11-21T08:48:38.6Z", "20261121084838600")]
@@ -103,6 +125,11 @@ mod tests {
     #[rstest]
     #[case("")]
     #[case("yesterday")]
+    #[case("20269999")]
+    #[case("1795902000000")]
+    #[case("20261399999999")]
+    #[case("20261128996199000")]
+    #[case("20261121084838673000")]
     #[case("2026-1-2")]
     #[case("2026-11-21 08:48")]
     #[case("2026-11-21 08:48:38.")]

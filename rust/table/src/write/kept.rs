@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_array::RecordBatch;
 
+use crate::extent::bytes_of;
 use crate::merge::Memory;
 use crate::storage::scratch::Scratch;
 use crate::{Error, Result};
@@ -88,16 +88,6 @@ impl Kept {
     }
 }
 
-/// What the rows of a batch take, and not the buffers that it shares with others. Of views nobody knows.
-pub(super) fn bytes_of(batch: &RecordBatch) -> u64 {
-    let of = |column: &ArrayRef| {
-        let is_view = matches!(column.data_type(), DataType::Utf8View | DataType::BinaryView);
-        let shown = if is_view { None } else { column.to_data().get_slice_memory_size().ok() };
-        shown.unwrap_or_else(|| column.get_array_memory_size()) as u64
-    };
-    batch.columns().iter().map(of).sum()
-}
-
 /// A place on disk that is made when it is needed.
 #[derive(Debug)]
 pub(super) struct Shelf {
@@ -141,7 +131,7 @@ impl Shelved {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::Int64Array;
+    use arrow_array::{ArrayRef, Int64Array};
     use rstest::rstest;
 
     use super::*;
@@ -163,11 +153,5 @@ mod tests {
         let all: Vec<RecordBatch> = kept.here().iter().cloned().chain(on_disk).collect();
         assert_eq!(all, (0..5).map(batch).collect::<Vec<_>>());
         assert!(kept.read(5).is_err());
-    }
-
-    #[test]
-    fn a_slice_takes_what_it_shows() {
-        assert_eq!(bytes_of(&batch(0)), 80);
-        assert_eq!(bytes_of(&batch(0).slice(3, 4)), 32);
     }
 }

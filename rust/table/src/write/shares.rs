@@ -12,8 +12,9 @@ use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave_record_batch;
 use arrow_select::take::take_record_batch;
 
-use super::kept::{Kept, Shelf, Shelved, bytes_of};
+use super::kept::{Kept, Shelf, Shelved};
 use crate::Result;
+use crate::extent::{BATCH_BYTES, bytes_of};
 
 /// Partition and slot.
 pub(super) type Place = (String, i32);
@@ -46,12 +47,13 @@ impl Share {
             Source::Disk(shelved) => (shelved.rows()?, None),
         };
         let count = rows.as_ref().map_or(batch.num_rows(), Vec::len);
-        Ok(Part { batch, rows: rows.map(Arc::new), left: 0..count })
+        let width = bytes_of(&batch).div_ceil(batch.num_rows().max(1) as u64).max(1);
+        Ok(Part { batch, rows: rows.map(Arc::new), left: 0..count, width })
     }
 }
 
-/// The rows of a group, so many at a time, in the order in which they came. Those in memory are copied once, from where they
-/// are to where they stand together; those on disk are there by one share at a time.
+/// The rows of a group, so many at a time, or fewer wide ones, in the order in which they came. Those in memory are copied
+/// once, from where they are to where they stand together; those on disk are there by one share at a time.
 pub fn batches(shares: Vec<Share>, at_once: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut pieces = Pieces { shares: shares.into_iter().peekable(), open: None, at_once: at_once.max(1) };
     std::iter::from_fn(move || pieces.next().transpose())
@@ -65,14 +67,19 @@ struct Pieces {
 
 impl Pieces {
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let (mut parts, mut room) = (Vec::new(), self.at_once);
+        let (mut parts, mut room, mut bytes) = (Vec::new(), self.at_once, BATCH_BYTES);
         while room > 0
             && let Some(mut open) = self.opened(parts.is_empty())?
         {
-            let part = open.split(room);
+            let fitting = open.rows_within(bytes).max(usize::from(parts.is_empty()));
+            let part = open.split(room.min(fitting));
             room -= part.left.len();
+            bytes = bytes.saturating_sub(part.bytes());
             parts.extend((!part.left.is_empty()).then_some(part));
-            self.open = (!open.left.is_empty()).then_some(open);
+            if !open.left.is_empty() {
+                self.open = Some(open);
+                break;
+            }
         }
         together(&parts)
     }
@@ -92,15 +99,26 @@ struct Part {
     rows: Option<Arc<Vec<u32>>>,
     /// Places among them.
     left: Range<usize>,
+    /// What a row of the batch takes on average.
+    width: u64,
 }
 
 impl Part {
     /// Takes the first rows away, at most so many.
     fn split(&mut self, most: usize) -> Self {
         let end = self.left.end.min(self.left.start + most);
-        let first = Self { batch: self.batch.clone(), rows: self.rows.clone(), left: self.left.start..end };
+        let (batch, rows) = (self.batch.clone(), self.rows.clone());
+        let first = Self { batch, rows, left: self.left.start..end, width: self.width };
         self.left.start = end;
         first
+    }
+
+    fn bytes(&self) -> u64 {
+        self.width.saturating_mul(self.left.len() as u64)
+    }
+
+    fn rows_within(&self, bytes: u64) -> usize {
+        usize::try_from(bytes / self.width).unwrap_or(usize::MAX)
     }
 
     fn rows(&self) -> Option<&[u32]> {
@@ -228,7 +246,7 @@ impl Mover {
 mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
-    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_array::{ArrayRef, Int64Array, StringArray};
     use rstest::rstest;
 
     use super::super::kept::Kept;
@@ -264,5 +282,19 @@ mod tests {
         let numbers = |batch: RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
         let found: Vec<_> = batches(shares, 4).map(|batch| numbers(batch.unwrap())).collect();
         assert_eq!(found, expected);
+    }
+
+    /// By number alone they would be brought together until no column of texts can hold them.
+    #[rstest]
+    #[case::of_one_batch(3, 1)]
+    #[case::of_several(1, 3)]
+    fn wide_rows_come_fewer_at_a_time(#[case] rows: usize, #[case] batches_of_rows: usize) {
+        let wide = "x".repeat(40 << 20);
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(&wide, rows)));
+        let batch = RecordBatch::try_from_iter([("t", texts)]).unwrap();
+        let listed = (rows > 1).then(|| (0..).take(rows).collect());
+        let shares = vec![Share(Source::Memory(batch, listed)); batches_of_rows];
+        let found: Vec<_> = batches(shares, 1000).map(|batch| batch.unwrap().num_rows()).collect();
+        assert_eq!(found, [1, 1, 1]);
     }
 }

@@ -23,6 +23,37 @@ pub(super) fn of_rows(rows: &RecordBatch, table: &Schema) -> Vec<i64> {
     widths
 }
 
+/// The widths of all rows together, by their own schema.
+pub(super) fn of_all(rows: &RecordBatch) -> u64 {
+    let of = |column: &dyn Array| {
+        let fixed = fixed(column.data_type()).saturating_mul(column.len() as i64);
+        fixed.saturating_add(varying(column))
+    };
+    rows.columns().iter().map(|column| of(column.as_ref()).unsigned_abs()).sum()
+}
+
+/// What values of the column take and others of its type may not, all together.
+fn varying(column: &dyn Array) -> i64 {
+    match column.data_type() {
+        DataType::Utf8 => length(column.as_string::<i32>().offsets()),
+        DataType::LargeUtf8 => length(column.as_string::<i64>().offsets()),
+        DataType::Binary => length(column.as_binary::<i32>().offsets()),
+        DataType::LargeBinary => length(column.as_binary::<i64>().offsets()),
+        DataType::List(_) | DataType::LargeList(_) | DataType::Map(..) | DataType::FixedSizeList(..) => {
+            let mut widths = vec![0; column.len()];
+            add_varying(column, &mut widths);
+            widths.iter().sum()
+        }
+        DataType::Struct(_) => column.as_struct().columns().iter().map(|inner| varying(inner)).sum(),
+        _ => 0,
+    }
+}
+
+fn length<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> i64 {
+    let ends = offsets.iter().next().zip(offsets.iter().next_back());
+    ends.map_or(0, |(start, end)| (end.as_usize() - start.as_usize()) as i64)
+}
+
 /// What every value of the type takes.
 fn fixed(data_type: &DataType) -> i64 {
     use DataType::{
@@ -94,6 +125,10 @@ mod tests {
         let all = of_rows(&rows, &rows.schema());
         // A slice says of its rows the same.
         assert_eq!(of_rows(&rows.slice(1, 1), &rows.schema()), all[1..2]);
+        for part in [rows.clone(), rows.slice(1, 1), rows.slice(0, 0)] {
+            let together: i64 = of_rows(&part, &part.schema()).iter().sum();
+            assert_eq!(of_all(&part) as i64, together);
+        }
         all
     }
 

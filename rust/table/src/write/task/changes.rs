@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, SchemaRef};
 
-use super::super::kept::{Kept, bytes_of};
+use super::super::kept::Kept;
 use super::FILE_BATCH_ROWS;
 use crate::Result;
+use crate::extent::bytes_of;
 use crate::merge::{self, Batches, Deltas, Memory, MergeRule, SliceMerge, Taker};
 
 pub(super) enum Changes {

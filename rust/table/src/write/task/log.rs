@@ -13,6 +13,7 @@ use super::changes::{Changes, Waiting};
 use super::rolling::Rolling;
 use super::{BATCH_ROWS, Run, WroteFile};
 use crate::Result;
+use crate::extent::rows_at_once;
 use crate::index;
 use crate::log_file::LogOf;
 use crate::merge::{self, Deltas, ForLogs, Memory};
@@ -68,8 +69,9 @@ impl Run<'_> {
         let task = self.task;
         let sources: Vec<&RecordBatch> = batches.iter().collect();
         // Without positions there are as many chunks of none.
-        let positions = picked.chunks(BATCH_ROWS).chain(std::iter::repeat(&[][..]));
-        for (picks, positions) in picks.chunks(BATCH_ROWS).zip(positions) {
+        let at_once = rows_at_once(batches, BATCH_ROWS);
+        let positions = picked.chunks(at_once).chain(std::iter::repeat(&[][..]));
+        for (picks, positions) in picks.chunks(at_once).zip(positions) {
             let rows = interleave_record_batch(&sources, picks)?;
             let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, *row)?;
             *row += rows.num_rows() as u64;
