@@ -20,7 +20,7 @@ import pytest
 import hudini
 from tests.golden import catalogue
 from tests.support.compare import difference
-from tests.support.flaky import FAULTS, flaky
+from tests.support.flaky import FAULTS, flaky, patience
 from tests.support.s3 import served
 
 SECRETS = {"aws_access_key_id": "who", "aws_secret_access_key": "what", "aws_region": "us-east-1"}
@@ -208,7 +208,7 @@ def test_a_store_that_fails_once_is_asked_again(
 ) -> None:
     url = upload(bucket, local, f"once/{FAULTS.index(fault)}")
     with flaky(options["endpoint_url"], fault) as (endpoint, failed):
-        remote = hudini.open(url, storage_options=options | {"endpoint_url": endpoint, "timeout": "300ms"})
+        remote = hudini.open(url, storage_options=options | {"endpoint_url": endpoint, "timeout": patience(fault)})
         assert difference(remote.read().to_arrow(), local.read().to_arrow()) is None
     assert any(".parquet" in path for path in failed) and any(".log." in path for path in failed)
 
@@ -217,7 +217,7 @@ def test_a_store_that_fails_once_is_asked_again(
 def test_a_list_that_fails_is_an_error(bucket: Any, options: dict[str, str], local: hudini.Table, fault: str) -> None:
     url = upload(bucket, local, f"lists/{FAULTS.index(fault)}")
     with flaky(options["endpoint_url"], fault, lists_too=True) as (endpoint, _):
-        remote = hudini.open(url, storage_options=options | {"endpoint_url": endpoint, "timeout": "300ms"})
+        remote = hudini.open(url, storage_options=options | {"endpoint_url": endpoint, "timeout": patience(fault)})
         with pytest.raises(hudini.StorageFailure) as raised:
             remote.read()
         assert raised.value.path == ".hoodie/timeline"
