@@ -7,6 +7,9 @@ use arrow_schema::DataType;
 /// made of. Few rows are so wide that their number alone would not keep them below.
 pub(crate) const BATCH_BYTES: u64 = 64 << 20;
 
+/// What is brought to disk at a time, at most: offsets have 32 bits there too.
+pub(crate) const MOST_WAITING: u64 = 256 << 20;
+
 /// What the rows of a batch take, and not the buffers that it shares with others. Of views nobody knows.
 pub(crate) fn bytes_of(batch: &RecordBatch) -> u64 {
     let of = |column: &ArrayRef| {

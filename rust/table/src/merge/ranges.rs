@@ -17,6 +17,7 @@ use super::deltas::{Deltas, too_few_positions};
 use super::places::Places;
 use super::rule::MergeRule;
 use super::slice::Stretch;
+use crate::extent::MOST_WAITING;
 use crate::storage::scratch::Scratch;
 use crate::{Error, Result};
 
@@ -283,9 +284,6 @@ impl Iterator for ByStretch {
         self.next_stretch().transpose()
     }
 }
-
-/// Of the limit; more than batches can have helps nobody.
-const MOST_WAITING: u64 = 256 << 20;
 
 /// What may wait to be written, and what a stretch should come to: a part of the limit.
 fn share_of(most_bytes: u64) -> u64 {

@@ -5,13 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 
-use crate::extent::bytes_of;
+use crate::extent::{MOST_WAITING, bytes_of};
 use crate::merge::Memory;
 use crate::storage::scratch::Scratch;
 use crate::{Error, Result};
-
-/// What is brought to disk at a time, at most: batches have 32-bit offsets.
-const MOST_WAITING: u64 = 256 << 20;
 
 /// Batches in the order in which they came.
 #[derive(Debug)]
