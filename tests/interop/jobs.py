@@ -216,4 +216,5 @@ JOBS = [
         | {"hoodie.logfile.data.block.format": "parquet"},
         upserts(),
     ),
+    Job("partition fields left over from another job", USUAL | generator("NonpartitionedKeyGenerator"), upserts()),
 ]

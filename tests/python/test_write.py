@@ -67,6 +67,22 @@ def test_another_table_is_told_by_argument(tmp_path: Path, argument: str, wish: 
     assert len(hudini.open(tmp_path / "t").history()) == 1
 
 
+def test_partition_fields_left_over_beside_the_generator_of_tables_without_partitions(tmp_path: Path) -> None:
+    job = {
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    }
+    for _ in range(2):
+        hudini.write(tmp_path / "t", TRIPS, options=job)
+    table = hudini.open(tmp_path / "t")
+    assert table.partition_by == []
+    assert set(table.read(columns=["_hoodie_partition_path"]).to_arrow()[0].to_pylist()) == {""}
+    assert ids(tmp_path / "t") == ["a", "b"]
+    with pytest.raises(hudini.InvalidOption, match="partitionpath.field and the argument say different things"):
+        hudini.write(tmp_path / "other", TRIPS, partition_by="city", options=job)
+
+
 def test_a_wish_that_a_plain_table_does_not_fulfil_is_refused(tmp_path: Path) -> None:
     hudini.write(tmp_path / "t", TRIPS, record_key="id")
     for told in ({"ordering": "ts"}, {"partition_by": "city"}):

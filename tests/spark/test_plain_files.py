@@ -97,6 +97,17 @@ def test_a_frame_stays_with_its_snapshot(spark: SparkSession, table: hudini.Tabl
     assert hs.read(spark, table.path).count() == 250
 
 
+def test_a_file_that_a_clean_took_is_missed(spark: SparkSession, tmp_path: Path) -> None:
+    table = hudini.create(tmp_path / "t", SCHEMA, "id", "ts", options={"hoodie.bucket.index.num.buckets": 1})
+    table.upsert(to_arrow(FIRST))
+    frame = hs.read(spark, table.path)
+    for ts in (2, 3):
+        table.upsert(to_arrow(ROWS.batch(range(10), ts=ts)))
+    table.services.clean(retain=1)
+    with pytest.raises(Exception, match="FILE_NOT_EXIST|does not exist"):
+        frame.collect()
+
+
 def test_old_files_lack_new_columns(spark: SparkSession, table: hudini.Table) -> None:
     wider = to_arrow(ROWS.batch([1000], ts=4))
     table.upsert(wider.append_column("extra", pa.array(["x"])))

@@ -29,6 +29,7 @@ PROVIDER = "provider"
 AS_OF = "as.of.instant"
 QUERY_TYPE = "hoodie.datasource.query.type"
 OLD_QUERY_TYPE = "hoodie.datasource.view.type"
+KINDS = ("snapshot", "read_optimized", "incremental")
 BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 INCREMENTAL_FORMAT = "hoodie.datasource.query.incremental.format"
@@ -127,11 +128,18 @@ class DefaultSource(DataSource):
         path, storage, rest = self._located('spark.read.format("hudini").load(path)')
         # A range of time is a call of its own; the table knows the other kinds.
         asked = {rest[name].strip().lower() for name in (QUERY_TYPE, OLD_QUERY_TYPE) if name in rest}
+        unknown = asked.difference(KINDS)
+        if unknown:
+            raise InvalidOption(f"{QUERY_TYPE}={unknown.pop()}", path=path, hint=", ".join(KINDS))
         if asked == {"incremental"}:
             if AS_OF in rest:
                 raise InvalidOption(f"an incremental read takes no {AS_OF}", hint=f"{END} ends its range")
             rest = {name: value for name, value in rest.items() if name not in (QUERY_TYPE, OLD_QUERY_TYPE)}
             return _incremental(path, storage, rest)
+        for name in (BEGIN, END):
+            if rest.get(name):
+                hint = f"{QUERY_TYPE}=incremental makes it one"
+                raise InvalidOption(f"the option {name} is for an incremental read", path=path, hint=hint)
         columns = json.loads(rest.pop(COLUMNS, "null"))
         where = rest.pop(FILTER, None)
         meta = rest.pop(META, "true") == "true"

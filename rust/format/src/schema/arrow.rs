@@ -161,6 +161,10 @@ fn table_type(data_type: &DataType) -> Result<DataType> {
         | DataType::Binary
         | DataType::Date32
         | DataType::Decimal128(..) => data_type.clone(),
+        DataType::Null => {
+            return Err(Error::unsupported("a column of nulls alone, which has no type")
+                .with_hint("give it the type that its values are to have, or leave it out"));
+        }
         other => return Err(Error::unsupported(format!("the column type {other} has no Hudi type"))),
     })
 }

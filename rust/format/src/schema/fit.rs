@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Fields};
 
 use crate::{Error, Result};
 
@@ -116,7 +116,14 @@ fn beneath_slots(slots: Option<&NullBuffer>, offsets: &[i32]) -> Option<NullBuff
 
 fn misfit(from: &DataType, field: &Field) -> Error {
     let to = field.data_type();
-    Error::schema(format!("column '{}' is {from} in the rows and {to} in the table", field.name()))
+    let error = Error::schema(format!("column '{}' is {from} in the rows and {to} in the table", field.name()));
+    let names = |fields: &Fields| fields.iter().map(|f| f.name().clone()).collect::<Vec<_>>();
+    match (from, to) {
+        (DataType::Struct(given), DataType::Struct(wanted)) if names(given) != names(wanted) => error.with_hint(
+            "a struct has the fields that the table's has, in their order: a write adds columns, not fields",
+        ),
+        _ => error,
+    }
 }
 
 fn fit(from: &DataType, to: &DataType) -> Fit {
@@ -194,7 +201,7 @@ mod tests {
         Date64Array, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, StructArray,
         TimestampMicrosecondArray, TimestampNanosecondArray,
     };
-    use arrow_schema::{Fields, TimeUnit};
+    use arrow_schema::TimeUnit;
     use rstest::rstest;
 
     use super::*;
@@ -296,7 +303,8 @@ mod tests {
         let column: ArrayRef = Arc::new(StructArray::new(fields(&[("x", DataType::Int64)]), vec![child], None));
         assert!(to(Arc::clone(&column), DataType::Struct(fields(&[("x", DataType::Int32)]))).is_ok());
         for other in [&[("y", DataType::Int64)][..], &[("x", DataType::Int64), ("y", DataType::Int64)]] {
-            assert!(to(Arc::clone(&column), DataType::Struct(fields(other))).is_err());
+            let error = to(Arc::clone(&column), DataType::Struct(fields(other))).unwrap_err();
+            assert!(error.hint().unwrap().contains("fields"), "{error}");
         }
     }
 }

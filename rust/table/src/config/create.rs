@@ -54,9 +54,8 @@ pub struct Wishes {
 impl Wishes {
     /// Settles what the table shall be. `url` names it where nothing else does.
     pub fn settle(self, schema: Schema, options: &Options, url: &str) -> Result<NewTable> {
-        let fields = |given: Vec<String>, option| -> Result<Vec<String>> {
-            Ok(told(Some(given).filter(|given| !given.is_empty()), options, option)?.unwrap_or_default())
-        };
+        let some = |given: Vec<String>| Some(given).filter(|given| !given.is_empty());
+        let fields = |given, option| Ok::<_, Error>(told(some(given), options, option)?.unwrap_or_default());
         let version = told(self.version, options, &options::TABLE_VERSION)?.unwrap_or(NEWEST_VERSION);
         if !WRITABLE_VERSIONS.contains(&version) {
             return Err(Error::unsupported(format!("creating a table of version {version}"))
@@ -66,7 +65,10 @@ impl Wishes {
         index.require_writable()?;
         options.get(&options::BUCKET_ENGINE)?;
         let record_key = fields(self.record_key, &options::RECORD_KEY)?;
-        let partition_by = fields(self.partition_by, &options::PARTITION_FIELDS)?;
+        let partition_by = agreed(some(self.partition_by), options.partition_fields()?, || {
+            options.name_of(&options::PARTITION_FIELDS)
+        })?;
+        let partition_by = partition_by.unwrap_or_default();
         let merge_mode = self.merge_mode.map(|word| options::MERGE_MODE.read(&word)).transpose()?;
         let merge_mode = told(merge_mode, options, &options::MERGE_MODE)?;
         let generator = self.key_generator.map(|word| options::KEY_GENERATOR.read(&word)).transpose()?;
@@ -119,9 +121,13 @@ impl Wishes {
 
 /// What the caller or the option says, who may say the same.
 fn told<T: PartialEq>(given: Option<T>, options: &Options, option: &Opt<T>) -> Result<Option<T>> {
-    match (given, options.get(option)?) {
+    agreed(given, options.get(option)?, || options.name_of(option))
+}
+
+fn agreed<'n, T: PartialEq>(given: Option<T>, said: Option<T>, name: impl Fn() -> &'n str) -> Result<Option<T>> {
+    match (given, said) {
         (Some(given), Some(other)) if given != other => {
-            let message = format!("the option {} and the argument say different things", options.name_of(option));
+            let message = format!("the option {} and the argument say different things", name());
             Err(Error::option(message).with_hint("leave one of the two out"))
         }
         (given, other) => Ok(given.or(other)),

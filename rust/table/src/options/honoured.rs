@@ -70,7 +70,7 @@ options! {
 
     PARTITION_FIELDS: Vec<String> = "hoodie.datasource.write.partitionpath.field" | "hoodie.table.partition.fields";
     values FIELDS, values::fields;
-    help "The fields whose values name a row's partition. Empty: no partitions.";
+    help "The fields whose values name a row's partition. Empty: no partitions. Beside the key generator `NON_PARTITION` they count for nothing, as in Apache Hudi.";
 
     ORDERING_FIELDS: Vec<String> = "hoodie.table.ordering.fields"
         | "hoodie.datasource.write.precombine.field" | "hoodie.table.precombine.field"

@@ -23,6 +23,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
+use hudini_format::key::Generator;
 use hudini_format::{Error, Result};
 
 pub use honoured::{
@@ -113,6 +114,15 @@ impl Options {
         match self.values.get(option.key()).map(String::as_str).or(option.default()) {
             Some(raw) => option.read(raw),
             None => Err(Error::option(format!("option {} must be given", option.key()))),
+        }
+    }
+
+    /// The fields that name a row's partition, if anything says them. With the key generator of tables without partitions
+    /// fields that are left over from another job count for nothing, as in Apache Hudi.
+    pub fn partition_fields(&self) -> Result<Option<Vec<String>>> {
+        match self.get(&KEY_GENERATOR)? {
+            Some(Generator::NonPartition) => Ok(Some(Vec::new())),
+            _ => self.get(&PARTITION_FIELDS),
         }
     }
 

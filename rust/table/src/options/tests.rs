@@ -288,6 +288,18 @@ fn an_empty_list_of_fields_is_a_list() {
     assert_eq!(options.get(&PARTITION_FIELDS).unwrap(), Some(Vec::new()));
 }
 
+#[rstest]
+#[case("org.apache.hudi.keygen.NonpartitionedKeyGenerator", &[])]
+#[case("SIMPLE", &["city"])]
+fn partition_fields_count_for_nothing_where_the_key_generator_makes_no_partitions(
+    #[case] generator: &str,
+    #[case] fields: &[&str],
+) {
+    let generator = ("hoodie.datasource.write.keygenerator.class", generator);
+    let options = parse(&[generator, ("hoodie.datasource.write.partitionpath.field", "city")]).unwrap();
+    assert_eq!(options.partition_fields().unwrap().unwrap(), fields);
+}
+
 #[test]
 fn an_index_is_refused_where_it_would_be_used() {
     let options = parse(&[("hoodie.index.type", "bloom")]).unwrap();

@@ -58,14 +58,14 @@ pub(super) fn check_same_table(config: &TableConfig, options: &Options) -> Resul
         let mode = options::MERGE_MODE.read(config.merge_mode()?)?;
         same(options, &options::MERGE_MODE, &mode, |told| told.word().to_owned())?;
     }
-    for (option, stored, counts) in [
-        (&options::RECORD_KEY, &config.record_key, !config.record_key.is_empty()),
-        (&options::PARTITION_FIELDS, &config.partition_by, true),
-        (&options::ORDERING_FIELDS, &config.ordering, orders),
+    for (option, told, stored, counts) in [
+        (&options::RECORD_KEY, options.get(&options::RECORD_KEY)?, &config.record_key, !config.record_key.is_empty()),
+        (&options::PARTITION_FIELDS, options.partition_fields()?, &config.partition_by, true),
+        (&options::ORDERING_FIELDS, options.get(&options::ORDERING_FIELDS)?, &config.ordering, orders),
     ] {
         // Fields of custom key generators come as `field:TYPE`.
         let plain = |field: String| field.split(':').next().unwrap_or_default().to_owned();
-        let told = options.get(option)?.map(|told| told.into_iter().map(plain).collect::<Vec<_>>());
+        let told = told.map(|told| told.into_iter().map(plain).collect::<Vec<_>>());
         if let Some(told) = told.filter(|told| counts && told != stored) {
             return Err(another(options.name_of(option), &told.join(","), &stored.join(",")));
         }

@@ -34,7 +34,7 @@ pub(super) fn widened(input: &Schema, table: &Schema) -> Result<Option<Schema>> 
         let others = table.fields().iter().chain(new.iter().skip(at + 1));
         if let Some(alike) = others.map(|f| f.name()).find(|name| name.eq_ignore_ascii_case(field.name())) {
             return Err(Error::schema(format!("a column '{}' beside the column '{alike}'", field.name()))
-                .with_hint("Spark does not tell them apart; rename one"));
+                .with_hint(format!("Spark does not tell them apart; name it '{alike}' in the rows, or another name")));
         }
     }
     let new = schema::table_schema(&Schema::new(new))?;
