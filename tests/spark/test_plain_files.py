@@ -104,7 +104,7 @@ def test_a_file_that_a_clean_took_is_missed(spark: SparkSession, tmp_path: Path)
     for ts in (2, 3):
         table.upsert(to_arrow(ROWS.batch(range(10), ts=ts)))
     table.services.clean(retain=1)
-    with pytest.raises(Exception, match="FILE_NOT_EXIST|does not exist"):
+    with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
         frame.collect()
 
 

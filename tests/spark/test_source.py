@@ -209,7 +209,7 @@ def test_nested_types_and_instants_before_1970(spark: SparkSession, tmp_path: Pa
         ({"hoodie.datasource.query.type": "incremental", "as.of.instant": "2026"}, "as.of.instant"),
         ({"hoodie.datasource.query.type": "incremntal"}, "(?s)=incremntal .*snapshot, read_optimized, incremental"),
         ({"hoodie.datasource.read.begin.instanttime": "000"}, "query.type=incremental"),
-        ({"hoodie.datasource.query.type": "snapshot", "hoodie.datasource.read.end.instanttime": "9"}, "end.instanttime"),
+        ({"hoodie.datasource.view.type": "snapshot", "hoodie.datasource.read.end.instanttime": "9"}, "end.instanttime"),
         (
             {
                 "hoodie.datasource.query.type": "incremental",
