@@ -80,7 +80,7 @@ test-rust: $(VENV)/.tools ## the tests of the Rust crates
 	$(CARGO_TEST) --quiet
 
 # Ordinary build, fixed seed: the same inputs first on every machine.
-GENERATE_SECONDS ?= 10
+GENERATE_SECONDS ?= 6
 test-fuzz: $(VENV)/.tools ## mutated inputs for every decoder, GENERATE_SECONDS a target
 	$(CARGO_TEST) --quiet --no-run  # built together with the tests: alone, it would have all dependencies built anew
 	"$(BUILT)/hudini-fuzz" generate --seconds $(GENERATE_SECONDS) --jobs 2
