@@ -12,7 +12,7 @@ from .engines import pyspark
 from .oracle import Oracle, OracleUnavailable
 
 # Tests with many cases, each of which takes Apache Hudi many seconds: by day one in so many runs, and all with
-# HUDINI_INTEROP=all (`make interop-nightly`). With HUDINI_INTEROP=few, for slow machines, at least of every test one in FEW.
+# HUDINI_INTEROP=all (`make interop-nightly`). HUDINI_INTEROP=few, for slow machines, runs one in FEW of every test.
 FEW = 10
 ONE_IN = {
     "test_compaction.py": 5,
