@@ -12,7 +12,7 @@ from .engines import pyspark
 from .oracle import Oracle, OracleUnavailable
 
 # Tests with many cases, each of which takes Apache Hudi many seconds: by day one in so many runs, and all with
-# HUDINI_INTEROP=all (`make interop-nightly`). HUDINI_INTEROP=few, for slow machines, runs one in FEW of every test.
+# HUDINI_INTEROP=all (`make interop-nightly`). HUDINI_INTEROP=few, for slow machines, runs one in FEW of every file.
 FEW = 10
 ONE_IN = {
     "test_compaction.py": 5,
@@ -35,14 +35,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted = os.environ.get("HUDINI_INTEROP")
     if wanted == "all":
         return
-    least = FEW if wanted == "few" else 1
     cases: Counter[str] = Counter()
     left: list[pytest.Item] = []
     for item in items:
-        test = item.nodeid.split("[")[0]
-        if cases[test] % max(least, ONE_IN.get(item.path.name, 1)):
+        several = item.path.name if wanted == "few" else item.nodeid.split("[")[0]
+        if cases[several] % (FEW if wanted == "few" else ONE_IN.get(item.path.name, 1)):
             left.append(item)
-        cases[test] += 1
+        cases[several] += 1
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
 
