@@ -80,7 +80,7 @@ test-rust: $(VENV)/.tools ## the tests of the Rust crates
 	$(CARGO_TEST) --quiet
 
 # Ordinary build, fixed seed: the same inputs first on every machine.
-GENERATE_SECONDS ?= 6
+GENERATE_SECONDS ?= 10
 test-fuzz: $(VENV)/.tools ## mutated inputs for every decoder, GENERATE_SECONDS a target
 	$(CARGO_TEST) --quiet --no-run  # built together with the tests: alone, it would have all dependencies built anew
 	"$(BUILT)/hudini-fuzz" generate --seconds $(GENERATE_SECONDS) --jobs 2
@@ -94,7 +94,7 @@ test-spark: $(READY) ## the Spark tests, newest PySpark
 # What depends on PySpark's interfaces; what executors do with a task is the same for all releases, and tested with the newest.
 OLDEST_TESTS ?= $(addprefix tests/spark/test_,source.py frames.py batches.py connect.py upsert.py verbs.py write_format.py plain_files.py attempts.py)
 test-spark-oldest: $(READY_OLDEST) ## those of the Spark tests that ask most of PySpark, oldest release supported
-	@export HUDINI_SPARK=$${HUDINI_SPARK:-few}; $(call with_java,$(OLDEST)/bin/python $(PYTEST) $(OLDEST_TESTS))
+	@$(call with_java,$(OLDEST)/bin/python $(PYTEST) $(OLDEST_TESTS))
 
 interop: $(READY) ## Apache Hudi and hudini on the same tables, both ways (fetches Apache Hudi once)
 	@$(call with_java,$(BIN)/python $(PYTEST) tests/interop)

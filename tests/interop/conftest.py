@@ -12,8 +12,7 @@ from .engines import pyspark
 from .oracle import Oracle, OracleUnavailable
 
 # Tests with many cases, each of which takes Apache Hudi many seconds: by day one in so many runs, and all with
-# HUDINI_INTEROP=all (`make interop-nightly`). HUDINI_INTEROP=few, for slow machines, runs one in FEW of every file.
-FEW = 10
+# HUDINI_INTEROP=all (`make interop-nightly`).
 ONE_IN = {
     "test_compaction.py": 5,
     "test_expression_indexes.py": 5,
@@ -32,16 +31,15 @@ ONE_IN = {
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    wanted = os.environ.get("HUDINI_INTEROP")
-    if wanted == "all":
+    if os.environ.get("HUDINI_INTEROP") == "all":
         return
     cases: Counter[str] = Counter()
     left: list[pytest.Item] = []
     for item in items:
-        several = item.path.name if wanted == "few" else item.nodeid.split("[")[0]
-        if cases[several] % (FEW if wanted == "few" else ONE_IN.get(item.path.name, 1)):
+        test = item.nodeid.split("[")[0]
+        if cases[test] % ONE_IN.get(item.path.name, 1):
             left.append(item)
-        cases[several] += 1
+        cases[test] += 1
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
 

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,22 +26,10 @@ def what_is_missing() -> str | None:
     return java.stderr.partition("\n")[0] if java.returncode else None
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    ours = [item for item in items if HERE in item.path.parents]
-    for item in ours:
-        item.add_marker(pytest.mark.spark)
-    if os.environ.get("HUDINI_SPARK") != "few":
-        return
-    # For a second release of PySpark: of a test's cases every other one, but of the types of columns each.
-    cases: Counter[str] = Counter()
-    left: list[pytest.Item] = []
-    for item in ours:
-        test = item.nodeid.split("[")[0]
-        if cases[test] % 2 and item.path.name != "test_batches.py":
-            left.append(item)
-        cases[test] += 1
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.spark)
 
 
 class WithoutPySpark(pytest.Module):
