@@ -65,9 +65,8 @@ impl Wishes {
         index.require_writable()?;
         options.get(&options::BUCKET_ENGINE)?;
         let record_key = fields(self.record_key, &options::RECORD_KEY)?;
-        let partition_by = agreed(some(self.partition_by), options.partition_fields()?, || {
-            options.name_of(&options::PARTITION_FIELDS)
-        })?;
+        let name = options.name_of(&options::PARTITION_FIELDS);
+        let partition_by = agreed(some(self.partition_by), options.partition_fields()?, name)?;
         let partition_by = partition_by.unwrap_or_default();
         let merge_mode = self.merge_mode.map(|word| options::MERGE_MODE.read(&word)).transpose()?;
         let merge_mode = told(merge_mode, options, &options::MERGE_MODE)?;
@@ -121,13 +120,13 @@ impl Wishes {
 
 /// What the caller or the option says, who may say the same.
 fn told<T: PartialEq>(given: Option<T>, options: &Options, option: &Opt<T>) -> Result<Option<T>> {
-    agreed(given, options.get(option)?, || options.name_of(option))
+    agreed(given, options.get(option)?, options.name_of(option))
 }
 
-fn agreed<'n, T: PartialEq>(given: Option<T>, said: Option<T>, name: impl Fn() -> &'n str) -> Result<Option<T>> {
+fn agreed<T: PartialEq>(given: Option<T>, said: Option<T>, name: &str) -> Result<Option<T>> {
     match (given, said) {
         (Some(given), Some(other)) if given != other => {
-            let message = format!("the option {} and the argument say different things", name());
+            let message = format!("the option {name} and the argument say different things");
             Err(Error::option(message).with_hint("leave one of the two out"))
         }
         (given, other) => Ok(given.or(other)),
