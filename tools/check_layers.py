@@ -1,4 +1,4 @@
-"""Checks the rules of the house that no compiler knows: floors, file sizes, leftovers, machine paths.
+"""Checks the rules of the house that no compiler knows: floors, file sizes, leftovers, machine paths, tests unplayed.
 
 Reads the files that git tracks or would track, prints a line for each breach, and exits 1 if there is one.
 """
@@ -44,6 +44,8 @@ TEMPORARY_PATH = re.compile(r"(?<![\w.$}~-])/(?:tmp)\b")
 
 LONGEST = 600
 SOURCES = re.compile(r"(?:rust/\w+/src|python)/.*\.(?:rs|py)")
+# What a crate's tests are compiled from, and a file that is one of them.
+TESTS_OF_CRATE = re.compile(r"(rust/\w+/tests/)(\w+)\.rs")
 TESTS = re.compile(r"(?:^|/)tests(?:/|\.rs$)|^rust/.*_tests\.rs$")
 # Not our words: a licence, a lock file, tables that Apache Hudi wrote.
 NOT_OURS = re.compile(r"^(?:LICENSE|Cargo\.lock|tests/golden/cases/.*)$")
@@ -79,6 +81,15 @@ def file_breaches(path: str, text: str) -> Iterator[str]:
         yield from _found(path, text, TEMPORARY_PATH, "a path of one machine")
 
 
+def forgotten_tests(files: Mapping[str, str]) -> Iterator[str]:
+    """The tests in Rust that are in none of `files`' programs: a crate's `tests/main.rs` names all that are played."""
+    for match in filter(None, map(TESTS_OF_CRATE.fullmatch, files)):
+        naming = f"\nmod {match[2]};\n"
+        program = files.get(f"{match[1]}main.rs", naming)  # without it, each file is a program of its own
+        if match[2] != "main" and naming not in program:
+            yield f"{match[0]}: never played, for {match[1]}main.rs does not name it"
+
+
 def _without_test_module(text: str) -> str:
     """Unit tests stand last in a file and may do what the code above them may not."""
     return re.split(r"^#\[cfg\(test\)\]\s*mod tests \{", text, maxsplit=1, flags=re.MULTILINE)[0]
@@ -108,13 +119,13 @@ def _output(*command: str) -> str:
 def main() -> int:
     metadata = json.loads(_output("cargo", "metadata", "--format-version", "1", "--no-deps"))
     breaches = list(dependency_breaches(metadata["packages"]))
-    count = 0
-    for path, text in _files():
-        count += 1
+    files = dict(_files())
+    for path, text in files.items():
         breaches.extend(file_breaches(path, text))
+    breaches.extend(forgotten_tests(files))
     for breach in breaches:
         print(breach)
-    print(f"layers: {len(breaches)} breaches in {count} files")
+    print(f"layers: {len(breaches)} breaches in {len(files)} files")
     return 1 if breaches else 0
 
 

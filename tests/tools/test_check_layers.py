@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.check_layers import LONGEST, dependency_breaches, file_breaches
+from tools.check_layers import LONGEST, dependency_breaches, file_breaches, forgotten_tests
 
 # Filled in when a test runs, so that the check does not find this file.
 FOLDERS = {"work": "work", "root": "root"}
@@ -104,3 +104,15 @@ def test_relative_paths_are_no_breach(path: str) -> None:
 def test_only_tests_may_name_the_temporary_folder() -> None:
     assert list(file_breaches("tests/interop/test_paths.py", "/tmp/table")) == []
     assert len(list(file_breaches("tests/interop/test_paths.py", "/{work}/table".format_map(FOLDERS)))) == 1
+
+
+def test_a_file_of_tests_that_no_program_names_is_found() -> None:
+    files = {
+        "rust/attic/tests/main.rs": "//! All.\n\nmod chests;\nmod support;\n",
+        "rust/attic/tests/chests.rs": "",
+        "rust/attic/tests/support/mod.rs": "",
+        "rust/attic/tests/trunks.rs": "",
+        "rust/shed/tests/rakes.rs": "",
+    }
+    (breach,) = forgotten_tests(files)
+    assert "rust/attic/tests/trunks.rs" in breach

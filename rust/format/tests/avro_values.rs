@@ -1,5 +1,4 @@
 //! Random schemas and rows: what `apache-avro` writes is what hudini reads, and the other way round.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::HashMap;
 use std::sync::Arc;

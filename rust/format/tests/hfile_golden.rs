@@ -1,12 +1,8 @@
 //! Every HFile of the golden tables: base files of their metadata tables, and HFile blocks of the logs.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
-
+use crate::support::golden_hfiles;
 use hudini_format::bloom::{BloomFilter, BloomKind};
 use hudini_format::hfile::{Codec, Options, Reader, Span, Writer};
-use support::golden_hfiles;
 
 #[test]
 fn every_file_decodes_and_its_keys_are_found() {

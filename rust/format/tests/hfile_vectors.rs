@@ -1,5 +1,4 @@
 //! HFiles of the HBase classes inside Apache Hudi 0.15.0: every codec it can write, and an index of several levels.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::ops::Range;
 

@@ -1,13 +1,10 @@
 //! The history of the golden tables, compared with what Apache Hudi says of it.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::{File, golden_case, golden_files};
 use bytes::Bytes;
 use hudini_format::action::{CleanerPlan, CommitMetadata, CompactionPlan, Payload, RequestedReplaceMetadata};
 use hudini_format::history::{self, Columns, Entry, FileName, Manifest, Reader, VERSION_FILE, archive, manifest_name};
 use hudini_format::instant::{Action, State};
-use support::{File, golden_case, golden_files};
 
 /// What Apache Hudi lists as archived: requested and completion time, action, state.
 fn archived(case: &str) -> Vec<[String; 4]> {

@@ -1,10 +1,8 @@
 //! Keys, partition paths, hashes, filters, positions, properties and names of the golden tables.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{File, golden_files};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use bytes::Bytes;
@@ -17,7 +15,6 @@ use hudini_format::name::{ArchiveFileName, BaseFileName, LogFileName, MarkerFile
 use hudini_format::positions::Positions;
 use hudini_format::properties::{Document, IndexDefinitions, PartitionMetadata, Properties};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use support::{File, golden_files};
 
 #[test]
 fn properties_to_the_byte() {

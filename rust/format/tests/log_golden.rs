@@ -1,11 +1,9 @@
 //! Every log file of the golden tables: data, metadata and CDC logs, and the archives of version 6.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::support::{File, golden_files};
 use arrow_array::cast::AsArray;
 use arrow_array::{Int32Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
@@ -17,7 +15,6 @@ use hudini_format::log::{
 };
 use hudini_format::schema::{Record, meta};
 use hudini_format::{ErrorKind, Result, hfile};
-use support::{File, golden_files};
 
 fn logs() -> Vec<File> {
     let mut files = golden_files(|path| path.contains(".log.") || path.contains(".archive."));

@@ -1,16 +1,13 @@
 //! Every record of the metadata tables of the golden tables, and what their keys must be.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{golden_files, golden_hfiles};
 use hudini_format::hfile::Reader;
 use hudini_format::metadata_record::{
     FileId, IndexVersion, MetadataRecord, Partition, Payload, RecordSchema, SCHEMA_V8, SCHEMA_V9, file_group_of, key,
     merge,
 };
-use support::{golden_files, golden_hfiles};
 
 struct Found {
     case: String,

@@ -1,15 +1,12 @@
 //! Every schema that the golden tables hold: in commits, log headers, footers, properties and schema commits.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 
+use crate::support::{File, golden_files};
 use hudini_format::schema::on_read::{History, TableSchema};
 use hudini_format::schema::{Record, avro_text, text};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use support::{File, golden_files};
 
 /// The objects in a file that begin like that, whatever is around them; in JSON files also those that are texts.
 fn objects(file: &File, begin: &str) -> Vec<String> {

@@ -1,5 +1,4 @@
 //! Schemas of any shape: what is written reads back as the same, in each of their forms.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
 

@@ -1,13 +1,10 @@
 //! Every timeline file of the golden tables, data tables and metadata tables, layouts 1 and 2.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{File, golden_files};
 use hudini_format::action::{Payload, to_json};
 use hudini_format::instant::{InstantFile, State};
-use support::{File, golden_files};
 
 /// The files whose folder is a timeline, with what their names say.
 fn timeline_files() -> Vec<(File, InstantFile)> {

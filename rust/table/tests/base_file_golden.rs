@@ -1,16 +1,12 @@
 //! Base files of the golden tables, read and written again: the same rows, Parquet types and footers.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-#[path = "../../format/tests/support/mod.rs"]
-mod golden;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::golden::{File, golden_case, golden_files};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use golden::{File, golden_case, golden_files};
 use hudini_format::bloom::{
     AVRO_SCHEMA_FOOTER, BLOOM_FILTER_FOOTER, BLOOM_TYPE_FOOTER, MAX_RECORD_KEY_FOOTER, MIN_RECORD_KEY_FOOTER,
 };

@@ -1,7 +1,4 @@
 //! The bytes that travel between driver and workers. A change of one is a new version: see `bytes_form`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -16,7 +13,7 @@ use hudini_table::write::{
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
 
-use support::{Place, Row, Spec, Stages, World, row};
+use crate::support::{Place, Row, Spec, Stages, World, row};
 
 const LOCATOR: &str = include_str!("data/byte_forms/locator.txt");
 /// A task for a log file on a slice, and for the first base file of a group.

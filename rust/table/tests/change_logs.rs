@@ -1,13 +1,9 @@
 //! Change logs of golden tables that lost something.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-#[path = "../../format/tests/support/mod.rs"]
-mod golden;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use golden::golden_files;
+use crate::golden::golden_files;
 use hudini_table::context::{Context, ManualClock, Watch};
 use hudini_table::options::Options;
 use hudini_table::scan::{Images, Scan, ScanRequest, Window};

@@ -1,7 +1,4 @@
 //! The column in which Flink says what became of a row.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -13,7 +10,7 @@ use hudini_table::write::{self, SchemaMode, WriteRequest};
 use hudini_table::{Error, ErrorKind};
 use rstest::rstest;
 
-use support::{Place, Spec, World, row};
+use crate::support::{Place, Spec, World, row};
 
 const COLUMN: &str = "_hoodie_operation";
 

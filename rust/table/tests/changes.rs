@@ -1,7 +1,4 @@
 //! What happened to rows in a range of time, on tables that keep no log of it.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -15,7 +12,7 @@ use hudini_table::write::CommitResult;
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::{Place, Spec, Stages, World, gone, row};
+use crate::support::{self, Place, Spec, Stages, World, gone, row};
 
 fn request(start: Option<&str>, end: Option<&str>) -> ScanRequest {
     let window = Window { start: start.map(str::to_owned), end: end.map(str::to_owned) };

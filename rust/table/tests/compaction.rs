@@ -1,7 +1,4 @@
 //! Compaction: no row changes, whoever writes meanwhile and whatever fails.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +14,7 @@ use hudini_table::write::CommitResult;
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::{Model, Place, Scene, Spec, Stages, World, gone, model, row, rows_of, scanned, upserted};
+use crate::support::{self, Model, Place, Scene, Spec, Stages, World, gone, model, row, rows_of, scanned, upserted};
 
 fn options(given: &[(&str, &str)]) -> Options {
     Options::parse(given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))).unwrap()

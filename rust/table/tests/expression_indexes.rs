@@ -1,8 +1,6 @@
 //! What indexes of expressions leave out of a filtered read, and what they must not.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-mod support;
-
+use crate::support::lake::{FIRST, Lake, base, files, partitions, stats, time};
 use hudini_format::bloom::BloomFilter;
 use hudini_format::metadata_record::{
     BloomFilterEntry, ColumnStats, IndexVersion, MetadataRecord, Partition, Payload, StatValue, ValueType, key,
@@ -10,7 +8,6 @@ use hudini_format::metadata_record::{
 use hudini_table::options::QueryType;
 use hudini_table::scan::{Explanation, Scan, ScanRequest};
 use rstest::rstest;
-use support::lake::{FIRST, Lake, base, files, partitions, stats, time};
 
 const A: &str = "0921720f-38af-4dfb-a91d-75ee0f63f035-0";
 const B: &str = "1921720f-38af-4dfb-a91d-75ee0f63f035-0";

@@ -1,8 +1,5 @@
 //! Every storage call of a write fails once, in every way: the table stays readable, nothing that was committed is lost,
 //! and the next writer goes on at once and leaves nothing of the failed write behind.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use hudini_format::properties::Properties;
 use hudini_table::config::{self, keys, read_properties};
@@ -12,7 +9,7 @@ use hudini_table::write::{self, CommitResult, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::{
+use crate::support::{
     Model, Place, Row, Scene, Spec, World, cut_off_by_another_engine, gone, model, rollback_cut_off_by_another_engine,
     row, rows_of, upserted,
 };

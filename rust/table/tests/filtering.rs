@@ -1,7 +1,4 @@
 //! Filters on tables: the rows that match come out, whatever is pruned on the way.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +26,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use support::{Place, Row, Spec, World, model, row, rows_of};
+use crate::support::{Place, Row, Spec, World, model, row, rows_of};
 
 fn filtered(filter: &str) -> ScanRequest {
     ScanRequest { filter: Some(filter.to_owned()), columns: Some(vec!["id".to_owned()]), ..ScanRequest::default() }

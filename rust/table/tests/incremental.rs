@@ -1,7 +1,4 @@
 //! What was written in a range of time.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -12,7 +9,7 @@ use hudini_table::service::{self, CompactRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::{Place, Spec, Stages, World, gone, row};
+use crate::support::{self, Place, Spec, Stages, World, gone, row};
 
 fn request(start: Option<&str>, end: Option<&str>) -> ScanRequest {
     let window = Window { start: start.map(str::to_owned), end: end.map(str::to_owned) };

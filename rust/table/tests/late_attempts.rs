@@ -1,7 +1,4 @@
 //! An attempt at a task that was given up for lost, and that runs while its write comes to an end.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::sync::{Arc, Mutex};
 
@@ -11,8 +8,8 @@ use hudini_table::write::PlacedTask;
 use hudini_table::{Error, ErrorKind, Table};
 use rstest::rstest;
 
-use support::meanwhile::Meanwhile;
-use support::{Place, Row, Scene, Spec, Stages, World, declare_dead, model, row, rows_of, upserted};
+use crate::support::meanwhile::Meanwhile;
+use crate::support::{Place, Row, Scene, Spec, Stages, World, declare_dead, model, row, rows_of, upserted};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {

@@ -1,7 +1,4 @@
 //! Logs as Avro records and as Parquet files, with record positions and without: the same rows, however they are merged.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +10,7 @@ use hudini_table::scan::{Ran, Scan, ScanRequest};
 use hudini_table::write::{self, WriteRequest};
 use rstest::rstest;
 
-use support::{Model, Place, Row, Spec, World, gone, model, row, rows_of, upserted};
+use crate::support::{Model, Place, Row, Spec, World, gone, model, row, rows_of, upserted};
 
 /// What tells two forms of logs apart.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,4 @@
 //! The lock file that both engines ask for may be taken away while it is held: it expired, or somebody cleaned up.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -13,8 +10,8 @@ use hudini_table::storage::Storage;
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::meanwhile::Meanwhile;
-use support::{Place, Scene, Spec, Stages, World, row, rows_of, upserted};
+use crate::support::meanwhile::Meanwhile;
+use crate::support::{Place, Scene, Spec, Stages, World, row, rows_of, upserted};
 
 const FILE: &str = ".hoodie/lock";
 const LOCK: &str = ".hoodie/.locks/hudini.lock";

@@ -1,8 +1,5 @@
 //! Rows that are put together of several versions, or found by other means than stored keys: partial updates, placeholders,
 //! positions, virtual keys, mergers of one's own. The answers are those of Apache Hudi 1.2.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -26,7 +23,7 @@ use hudini_table::table::Table;
 use hudini_table::{ErrorKind, Result, view};
 use rstest::rstest;
 
-use support::{Place, World, write_batches};
+use crate::support::{Place, World, write_batches};
 
 /// id, ts, v, w.
 type Line<'a> = (&'a str, i64, Option<&'a str>, Option<&'a str>);

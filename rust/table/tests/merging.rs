@@ -1,8 +1,5 @@
 //! Which version of a row wins: the answers of Apache Hudi 1.2, through real files of copy-on-write and merge-on-read
 //! tables. And what must not matter: batch sizes, threads, and how the input was cut.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,8 +21,10 @@ use hudini_table::options::{MergeMode, Operation, TableType};
 use hudini_table::view;
 use rstest::rstest;
 
+use crate::support::{
+    Place, Row, START, Scene, Spec, World, gone, model, row, rows_of, scanned, upserted, write_batches,
+};
 use Step::{DeleteKey, Logged, Upsert};
-use support::{Place, Row, START, Scene, Spec, World, gone, model, row, rows_of, scanned, upserted, write_batches};
 
 /// One write to a table with one row, `k`.
 #[derive(Debug, Clone)]

@@ -1,8 +1,7 @@
 //! What is read of metadata tables.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
-mod support;
-
+use crate::support::lake::{FIRST, Lake, base, block, deletes, files, hfile_of, located, partitions, stats, time};
+use crate::support::{Place, World};
 use hudini_format::action::{CompactionOperation, CompactionPlan};
 use hudini_format::bloom::BloomFilter;
 use hudini_format::metadata_record::{
@@ -12,8 +11,6 @@ use hudini_format::metadata_record::{
 use hudini_table::metadata::OfFiles;
 use hudini_table::{ErrorKind, inspect, metadata};
 use serde_json::json;
-use support::lake::{FIRST, Lake, base, block, deletes, files, hfile_of, located, partitions, stats, time};
-use support::{Place, World};
 
 #[test]
 fn a_read_lists_by_the_metadata_table_unless_it_is_told_not_to() {

@@ -1,7 +1,4 @@
 //! Writers that keep the metadata table: what it says is what lies there, after every write and over its own compactions.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
 
 use hudini_format::action::CompactionPlan;
 use hudini_table::config::TableConfig;
@@ -11,7 +8,7 @@ use hudini_table::scan::{Scan, ScanRequest};
 use hudini_table::storage::faulty::{Fault, FaultPlan};
 use rstest::rstest;
 
-use support::{Model, Place, Row, Spec, Stages, World, row, rows_of, upserted};
+use crate::support::{Model, Place, Row, Spec, Stages, World, row, rows_of, upserted};
 
 /// Rows that change some keys and add some, in several partitions.
 fn nth_rows(n: i64) -> Vec<Row> {

@@ -1,7 +1,4 @@
 //! Files of archived commits that are gone, where nothing but folders tells of files.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +13,7 @@ use hudini_table::view::PARTITION_FILE;
 use hudini_table::{Error, ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::lake::{Lake, base, time};
+use crate::support::lake::{Lake, base, time};
 
 const HISTORY: &str = ".hoodie/timeline/history";
 

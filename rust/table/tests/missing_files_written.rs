@@ -1,14 +1,11 @@
 //! Writers that would build upon an older slice, because a file of the newest one is gone.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use hudini_table::options::{IndexType, Operation};
 use hudini_table::service::{CompactRequest, compact};
 use hudini_table::{Error, ErrorKind, Table};
 use rstest::rstest;
 
-use support::{Place, Spec, World, row};
+use crate::support::{self, Place, Spec, World, row};
 
 fn world(keeps_metadata: bool) -> World {
     if keeps_metadata { World::keeping_metadata(Place::Memory) } else { World::new(Place::Memory) }

@@ -1,7 +1,4 @@
 //! Rows ordered by a field within a struct: the answers of Apache Hudi 1.2, which are those for a column of its own.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +15,7 @@ use hudini_table::table::Table;
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
 
-use support::{Place, Spec, World, write_batches};
+use crate::support::{Place, Spec, World, write_batches};
 
 /// The ordering value of a row.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,5 @@
 //! Rollbacks that another engine has begun, and may be at right now: Apache Hudi executes them without a lock and without a
 //! sign of life.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -15,8 +12,8 @@ use hudini_table::storage::faulty::{Fault, FaultPlan};
 use hudini_table::{ErrorKind, Table};
 use rstest::rstest;
 
-use support::meanwhile::Meanwhile;
-use support::{
+use crate::support::meanwhile::Meanwhile;
+use crate::support::{
     Model, Place, Scene, Spec, Stages, World, cut_off_by_another_engine, model, rollback_cut_off_by_another_engine,
     row, rows_of, upserted,
 };

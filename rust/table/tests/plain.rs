@@ -1,13 +1,10 @@
 //! Which files a scan leaves to other readers of Parquet: those whose rows they find as it would show them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use hudini_table::Table;
 use hudini_table::options::QueryType;
 use hudini_table::scan::{Plain, Scan, ScanRequest, Window};
 
-use support::{Place, Spec, World, row};
+use crate::support::{Place, Spec, World, row};
 
 fn plain(table: &Table, request: ScanRequest) -> Plain {
     Scan::plan(table, request).unwrap().plain().unwrap()

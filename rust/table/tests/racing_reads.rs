@@ -1,8 +1,5 @@
 //! Writers that commit, clean, compact and archive at each storage call of a read: it gives a state that was, whole, or
 //! `InstantCleaned`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -16,8 +13,8 @@ use hudini_table::timeline::Timeline;
 use hudini_table::{ErrorKind, Listed, Result, Table};
 use rstest::rstest;
 
-use support::meanwhile::Meanwhile;
-use support::{Model, Place, Row, Scene, Spec, World, model, row, rows_of, scanned, upserted};
+use crate::support::meanwhile::Meanwhile;
+use crate::support::{self, Model, Place, Row, Scene, Spec, World, model, row, rows_of, scanned, upserted};
 
 const NOTHING_BY_ITSELF: &[(&str, &str)] = &[("hoodie.table.services.enabled", "false")];
 const SMALL: &[(&str, &str)] =

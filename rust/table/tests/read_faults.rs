@@ -1,17 +1,13 @@
 //! Each storage call of a read fails once, times out, or comes back short: the rows are right, or there is an error of
 //! storage. Never rows that are wrong.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-#[path = "../../format/tests/support/mod.rs"]
-mod golden;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::golden::golden_files;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_select::concat::concat_batches;
-use golden::golden_files;
 use hudini_table::context::{Context, ManualClock, Watch};
 use hudini_table::inspect;
 use hudini_table::metadata;

@@ -1,7 +1,4 @@
 //! The record index: kept by every write, and the way by which writes find their keys, whatever partition these name.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use hudini_format::action::RestoreMetadata;
 use hudini_table::config::TableConfig;
@@ -11,8 +8,8 @@ use hudini_table::write::{self, CommitResult, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
+use crate::support::{Model, Place, Row, Scene, Spec, Stages, World, gone, model, row, rows_of, upserted};
 use hudini_table::storage::faulty::{Fault, FaultPlan};
-use support::{Model, Place, Row, Scene, Spec, Stages, World, gone, model, row, rows_of, upserted};
 
 const ASKED_FOR: (&str, &str) = ("hoodie.index.type", "RECORD_INDEX");
 

@@ -1,7 +1,4 @@
 //! Rows that a table cannot hold are refused with their reason, and nothing is written: not a file, not an instant.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -16,7 +13,7 @@ use hudini_table::options::{Operation, TableType};
 use hudini_table::{Error, ErrorKind};
 use rstest::rstest;
 
-use support::{Place, Spec, World, row, rows_of, write_batches};
+use crate::support::{Place, Spec, World, row, rows_of, write_batches};
 
 /// id, city, ts, v and a column of each type that is picky; `sure` must not be null.
 fn schema() -> Schema {

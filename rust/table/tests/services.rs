@@ -1,7 +1,4 @@
 //! Cleaning and archiving: what stays, what goes, and that both can break off anywhere.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +11,7 @@ use hudini_table::storage::faulty::{Fault, FaultPlan};
 use hudini_table::{ErrorKind, Listed, Result, Table, timeline};
 use rstest::rstest;
 
-use support::{Model, Place, Scene, Spec, World, model, row, rows_of, upserted};
+use crate::support::{self, Model, Place, Scene, Spec, World, model, row, rows_of, upserted};
 
 const BY_HAND: &[(&str, &str)] = &[("hoodie.clean.automatic", "false"), ("hoodie.archive.automatic", "false")];
 const SMALL: &[(&str, &str)] = &[

@@ -8,15 +8,13 @@
     reason = "tests; others lay the file"
 )]
 
-mod support;
-
+use crate::support::{Place, SHARED_LOCK, Spec, World, row, rows_of};
 use hudini_table::ErrorKind;
 use hudini_table::context::Clock;
 use hudini_table::options::{Options, TableType};
 use hudini_table::storage::Put;
 use hudini_table::storage::faulty::{Fault, FaultPlan};
 use rstest::rstest;
-use support::{Place, SHARED_LOCK, Spec, World, row, rows_of};
 
 const FILE: &str = ".hoodie/lock";
 

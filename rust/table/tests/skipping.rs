@@ -1,11 +1,9 @@
 //! What the indexes of a metadata table leave out of a filtered read, and what they must not.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::support::lake::{FIRST, Lake, base, files, hfile_of, partitions, stats, time};
 use arrow_array::RecordBatch;
 use hudini_format::bloom::BloomFilter;
 use hudini_format::metadata_record::{
@@ -17,7 +15,6 @@ use hudini_table::options::{Options, QueryType};
 use hudini_table::scan::{Explanation, Scan, ScanRequest};
 use hudini_table::{Result, Table};
 use rstest::rstest;
-use support::lake::{FIRST, Lake, base, files, hfile_of, partitions, stats, time};
 
 const A: &str = "0921720f-38af-4dfb-a91d-75ee0f63f035-0";
 const B: &str = "1921720f-38af-4dfb-a91d-75ee0f63f035-0";

@@ -1,7 +1,4 @@
 //! Changes of a file group that memory has no room for are written as others: the same rows, counts and order.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use arrow_array::RecordBatch;
 use hudini_table::context::Watch;
@@ -12,7 +9,7 @@ use hudini_table::{ErrorKind, Result};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use support::{Place, Row, Spec, World, gone, row, without_sizes};
+use crate::support::{Place, Row, Spec, World, gone, row, without_sizes};
 
 const KEYS: usize = 200;
 const ROOM: &str = "hoodie.memory.merge.max.size";

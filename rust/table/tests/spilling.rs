@@ -1,7 +1,4 @@
 //! Merging within a memory limit gives the rows that merging without one gives, in the same order.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use arrow_array::RecordBatch;
 use hudini_table::options::{MergeMode, Operation, Options};
@@ -11,7 +8,7 @@ use hudini_table::{ErrorKind, Result};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use support::{Place, Row, Spec, World, gone, row};
+use crate::support::{Place, Row, Spec, World, gone, row};
 
 const KEYS: usize = 300;
 

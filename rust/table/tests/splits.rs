@@ -1,14 +1,11 @@
 //! What the splits of a scan carry to other processes.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use hudini_table::bytes_form::BytesForm;
 use hudini_table::scan::{Images, Scan, ScanRequest, Split, Window};
 use hudini_table::{ErrorKind, Table};
 use rstest::rstest;
 
-use support::{Place, Spec, World, row};
+use crate::support::{Place, Spec, World, row};
 
 /// Seven rows in one bucket, in base file and log.
 fn seven_rows() -> (World, Table) {

@@ -1,7 +1,4 @@
 //! Rows that wait for their write, and what a save mode with options means.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +8,7 @@ use hudini_table::write::{self, SchemaMode, Staged, Staging, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table, service};
 use rstest::rstest;
 
-use support::{Place, Row, Spec, World, request, row, rows_of, scanned};
+use crate::support::{self, Place, Row, Spec, World, request, row, rows_of, scanned};
 
 const WEEK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 

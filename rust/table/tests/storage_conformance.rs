@@ -1,5 +1,4 @@
 //! What every store must do, run over all of them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 #![allow(clippy::single_range_in_vec_init, reason = "one range is what is meant")]
 
 use std::ops::Range;

@@ -1,5 +1,4 @@
 //! Each fault does what it says, at the call it was planned for.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
 

@@ -151,7 +151,7 @@ fn the_lock_of_a_killed_process_is_free() {
     let dir = TempDir::new().unwrap();
     let store = at(dir.path());
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_lock_of_a_killed_process_is_free", "--nocapture"])
+        .args(["--exact", "storage_local::the_lock_of_a_killed_process_is_free", "--nocapture"])
         .env(CHILD, dir.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

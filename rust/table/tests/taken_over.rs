@@ -1,8 +1,5 @@
 //! A writer is silent, from one of its storage calls on, for longer than a heartbeat may be, and others write, compact and
 //! clean meanwhile. Then it goes on where it was: nobody's rows are lost, and nothing of what was taken over stays.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,8 +10,8 @@ use hudini_table::write::CommitResult;
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::meanwhile::Meanwhile;
-use support::{Model, Place, Row, Scene, Spec, World, model, row, rows_of, upserted};
+use crate::support::meanwhile::Meanwhile;
+use crate::support::{self, Model, Place, Row, Scene, Spec, World, model, row, rows_of, upserted};
 
 const SILENT_MS: u64 = 3_600_000;
 const ENOUGH: usize = 30;

@@ -1,13 +1,10 @@
 //! States of the past, and when they are no longer whole.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use hudini_format::action::{CleanMetadata, CommitMetadata, WriteStat};
 use hudini_table::ErrorKind;
 use hudini_table::scan::{Scan, ScanRequest};
 
-use support::{Place, Spec, World, row};
+use crate::support::{Place, Spec, World, row};
 
 /// A clean by number of versions names no commit from which on all is kept.
 #[test]

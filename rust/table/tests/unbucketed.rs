@@ -1,7 +1,4 @@
 //! Tables without buckets: every key is found where it lies, none comes twice, whatever the writes and however they meet.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +8,7 @@ use hudini_table::write::{self, CommitResult, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::{Model, Place, Row, Scene, Spec, Stages, World, model, row, rows_of, upserted};
+use crate::support::{self, Model, Place, Row, Scene, Spec, Stages, World, model, row, rows_of, upserted};
 
 /// Files so small that some hundred rows make several of them.
 const SMALL_FILES: [(&str, &str); 4] = [

@@ -1,13 +1,9 @@
 //! Golden tables of version 6 with a write that has not completed before one that has.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-#[path = "../../format/tests/support/mod.rs"]
-mod golden;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use golden::golden_files;
+use crate::golden::golden_files;
 use hudini_format::action::RequestedReplaceMetadata;
 use hudini_table::context::{Context, ManualClock};
 use hudini_table::options::Options;

@@ -1,7 +1,4 @@
 //! Writes to tables without buckets whose rows another engine moves: the same rows in the same file groups as from threads.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +19,7 @@ use hudini_table::write::{
 use hudini_table::{Error, ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::{Place, Row, Spec, World, row, scanned, without_sizes};
+use crate::support::{Place, Row, Spec, World, row, scanned, without_sizes};
 
 /// A row, and where it goes.
 #[derive(Debug, Clone)]

@@ -1,7 +1,4 @@
 //! What a write is told beside its rows: new columns, a key under which it is done once, the version of its table.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -15,7 +12,7 @@ use hudini_table::write::{self, Action, CommitResult, SchemaMode, WriteRequest};
 use hudini_table::{ErrorKind, Result, Table};
 use rstest::rstest;
 
-use support::{Place, Spec, World, model, row, rows_of, upserted};
+use crate::support::{Place, Spec, World, model, row, rows_of, upserted};
 
 fn text(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))

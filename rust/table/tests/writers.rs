@@ -1,7 +1,4 @@
 //! Writers that get in each other's way, step by step and on threads; and what writers of other engines leave.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,8 +14,8 @@ use hudini_table::write::CommitResult;
 use hudini_table::{ErrorKind, Result};
 use rstest::rstest;
 
-use support::{
-    Model, Place, Row, Scene, Spec, Stages, World, cut_off_by_another_engine, declare_dead, gone, model,
+use crate::support::{
+    self, Model, Place, Row, Scene, Spec, Stages, World, cut_off_by_another_engine, declare_dead, gone, model,
     rollback_cut_off_by_another_engine, row, rows_of, upserted,
 };
 

@@ -1,6 +1,5 @@
 //! What the tests of whole tables share: tables over any store, rows as values, and a look at what lies on storage.
-#![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![allow(unreachable_pub, reason = "parts of one program")]
 
 pub mod lake;
 pub mod meanwhile;
