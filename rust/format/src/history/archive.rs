@@ -31,29 +31,46 @@ pub struct ArchivedState {
     pub plan: Option<Vec<u8>>,
 }
 
-/// Decodes a log file of the archive. Damaged stretches are passed over, as Apache Hudi does.
-pub fn decode(bytes: &[u8]) -> Result<Vec<ArchivedState>> {
-    let mut states = Vec::new();
-    for block in scan(bytes) {
-        if let Scanned::Block(block) = block?
-            && block.kind == BlockKind::AvroData
-        {
-            decode_block(&block, &mut states).map_err(|e| e.at_offset(block.offset))?;
-        }
-    }
-    Ok(states)
+/// Decodes log files of the archive. Each of their many blocks states its schema, mostly the same one and a long one: it is
+/// parsed once.
+#[derive(Debug, Default)]
+pub struct Archives {
+    known: Option<(String, Record)>,
 }
 
-fn decode_block(block: &BlockRef<'_>, states: &mut Vec<ArchivedState>) -> Result<()> {
-    let schema = Record::parse(block.schema()?)?;
-    for record in avro_block::records(block.content, block.content_offset)? {
-        let record = record?;
-        let mut decoder = Decoder::new(record, block.content_offset, Budget::of(record.len()));
-        let entry: MetaEntry = decoder.read(&schema)?;
-        decoder.finish()?;
-        states.push(entry.state()?);
+impl Archives {
+    /// The states in one file. Damaged stretches are passed over, as Apache Hudi does.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<Vec<ArchivedState>> {
+        let mut states = Vec::new();
+        for block in scan(bytes) {
+            if let Scanned::Block(block) = block?
+                && block.kind == BlockKind::AvroData
+            {
+                self.decode_block(&block, &mut states).map_err(|e| e.at_offset(block.offset))?;
+            }
+        }
+        Ok(states)
     }
-    Ok(())
+
+    fn decode_block(&mut self, block: &BlockRef<'_>, states: &mut Vec<ArchivedState>) -> Result<()> {
+        let schema = self.schema(block.schema()?)?;
+        for record in avro_block::records(block.content, block.content_offset)? {
+            let record = record?;
+            let mut decoder = Decoder::new(record, block.content_offset, Budget::of(record.len()));
+            let entry: MetaEntry = decoder.read(schema)?;
+            decoder.finish()?;
+            states.push(entry.state()?);
+        }
+        Ok(())
+    }
+
+    fn schema(&mut self, text: &str) -> Result<&Record> {
+        let known = match self.known.take() {
+            Some(known) if known.0 == text => known,
+            _ => (text.to_owned(), Record::parse(text)?),
+        };
+        Ok(&self.known.insert(known).1)
+    }
 }
 
 /// The completed actions among the states of one or more archive files, by requested time.

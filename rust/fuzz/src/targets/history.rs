@@ -37,7 +37,7 @@ fn run(bytes: &[u8]) {
             }
             decode(bytes, history::parse_version);
         }
-        1 => drop(decode(bytes, |bytes| archive::decode(bytes).map(archive::entries))),
+        1 => drop(decode(bytes, |bytes| archive::Archives::default().decode(bytes).map(archive::entries))),
         2 => {
             for line in lines(bytes) {
                 if let Some(name) = FileName::parse(line) {

@@ -36,7 +36,7 @@ fn show(name: &str, bytes: &bytes::Bytes) -> Result<Value> {
         return Ok(json!({"file": "history", "content": entries}));
     }
     if ArchiveFileName::parse(name).is_some() {
-        let states = archive::decode(bytes)?;
+        let states = archive::Archives::default().decode(bytes)?;
         let states = states.iter().map(|state| {
             Ok(json!({
                 "requested": state.requested,

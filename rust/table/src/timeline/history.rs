@@ -249,13 +249,13 @@ fn from_archives(
             names.insert((parsed.version, name));
         }
     }
-    let mut states = Vec::new();
+    let (mut archives, mut states) = (archive::Archives::default(), Vec::new());
     for (_, name) in names {
         let path = format!("{dir}/{name}");
         let bytes = storage.read(&path)?;
         let bytes =
             bytes.ok_or_else(|| Error::storage("an archive vanished while it was read").gone().at_path(&path))?;
-        states.extend(archive::decode(&bytes).map_err(|e| e.at_path(&path))?);
+        states.extend(archives.decode(&bytes).map_err(|e| e.at_path(&path))?);
     }
     let mut entries = archive::entries(states);
     entries.retain(|entry| instants.contains(&entry.requested));
