@@ -6,7 +6,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
 use std::thread;
 
 use hudini_fuzz::golden::{Seed, each_file, packed_tables, seeds};
@@ -29,34 +28,22 @@ const LAST: usize = 3;
 fn damaged_golden_files_are_errors_or_values() {
     let tables = packed_tables().unwrap();
     assert!(tables.len() >= 75, "{} golden tables", tables.len());
-    let waiting = Mutex::new(tables.iter());
-    let broken = Mutex::new(Vec::new());
-    let seen = Mutex::new(HashSet::new());
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(table) = { waiting.lock().unwrap().next() } {
-                    broken.lock().unwrap().extend(sweep_table(table, &seen));
-                }
-            });
-        }
-    });
-    let broken = broken.into_inner().unwrap();
+    let mut seen = HashSet::new();
+    let broken: Vec<String> = tables.iter().flat_map(|table| sweep_table(table, &mut seen)).collect();
     assert!(broken.is_empty(), "{} of\n{}", broken.len(), broken.join("\n"));
-    let seen = seen.into_inner().unwrap();
     let swept: BTreeSet<&str> = seen.iter().map(|seed| seed.target).collect();
     let left: Vec<&str> = TARGETS.iter().map(|target| target.name).filter(|name| !swept.contains(name)).collect();
     assert_eq!(left, MADE_OF_ROWS, "targets for which no golden file was found");
 }
 
 /// What broke, one line each.
-fn sweep_table(table: &Path, seen: &Mutex<HashSet<Seed>>) -> Vec<String> {
+fn sweep_table(table: &Path, seen: &mut HashSet<Seed>) -> Vec<String> {
     let everything = std::env::var("HUDINI_SWEEP").is_ok_and(|value| value == "all");
     let mut of_a_kind: HashMap<(&str, u8), usize> = HashMap::new();
     let mut broken = Vec::new();
     each_file(table, |file| {
         for seed in seeds(&file) {
-            if !seen.lock().unwrap().insert(seed.clone()) {
+            if !seen.insert(seed.clone()) {
                 continue;
             }
             // The first byte says which of several formats of a target it is.
@@ -76,27 +63,39 @@ fn sweep_table(table: &Path, seen: &Mutex<HashSet<Seed>>) -> Vec<String> {
     broken
 }
 
-/// The first damage that broke the target.
+/// A damage that broke the target. All cores share one input, for of all the time one long input may take most.
 fn sweep(seed: &Seed, stride: usize) -> Option<String> {
-    let Seed { target: name, input } = seed;
-    let run = target(name).unwrap().run;
-    let fails = |bytes: &[u8]| catch_unwind(AssertUnwindSafe(|| run(bytes))).is_err();
-    if fails(input) {
+    if fails(seed, &seed.input) {
         return Some("as it is".into());
     }
-    let offsets = || (0..input.len()).step_by(stride);
-    if let Some(cut) = offsets().find(|cut| fails(&input[..*cut])) {
+    let parts = thread::available_parallelism().map_or(1, usize::from);
+    let offsets = |part: usize| (0..seed.input.len()).step_by(stride).skip(part).step_by(parts);
+    thread::scope(|scope| {
+        let parts: Vec<_> = (0..parts).map(|part| scope.spawn(move || sweep_offsets(seed, offsets(part)))).collect();
+        parts.into_iter().find_map(|part| part.join().unwrap())
+    })
+}
+
+/// The first damage at one of the offsets that broke the target.
+fn sweep_offsets(seed: &Seed, offsets: impl Iterator<Item = usize> + Clone) -> Option<String> {
+    let input = &seed.input;
+    if let Some(cut) = offsets.clone().find(|cut| fails(seed, &input[..*cut])) {
         return Some(format!("cut at {cut}"));
     }
     let mut damaged = input.clone();
-    for at in offsets() {
+    for at in offsets {
         // All bits, the sign, the least: which one depends on the offset, so that all of them have their turn.
         let mask = [0xff, 0x80, 0x01, 0x20][at % 4];
         damaged[at] ^= mask;
-        if fails(&damaged) {
+        if fails(seed, &damaged) {
             return Some(format!("byte {at} xor {mask:#04x}"));
         }
         damaged[at] = input[at];
     }
     None
+}
+
+fn fails(seed: &Seed, bytes: &[u8]) -> bool {
+    let run = target(seed.target).unwrap().run;
+    catch_unwind(AssertUnwindSafe(|| run(bytes))).is_err()
 }

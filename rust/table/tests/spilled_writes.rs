@@ -106,15 +106,17 @@ proptest! {
     }
 }
 
-/// Logs say which rows of the base file they are about if all of their rows have one there.
+/// Logs say which rows of the base file they are about if all of their rows and deletes have one there. There is a file in
+/// each of two partitions.
 #[rstest]
-#[case::all_are_there(0..80, 2)]
-#[case::some_are_new(60..140, 0)]
-fn positions_come_from_disk_too(#[case] keys: std::ops::Range<usize>, #[case] by_position: usize) {
+#[case::all_are_there((0..80).collect(), 2)]
+#[case::some_are_new((60..140).collect(), 0)]
+#[case::only_a_delete_is_of_none((20..100).chain([102]).collect(), 1)]
+fn positions_come_from_disk_too(#[case] keys: Vec<usize>, #[case] by_position: usize) {
     let spec = Spec { with_deletes: true, buckets: 1, ..Spec::mor() };
     let form = [("hoodie.write.record.positions", "true")];
     let first = (0..100).map(|n| (n, 1, false)).collect();
-    let changes = keys.rev().map(|n| (n, 2, n % 3 == 0)).collect();
+    let changes = keys.into_iter().rev().map(|n| (n, 2, n % 3 == 0)).collect();
     let rounds = [(Operation::BulkInsert, first), (Operation::Upsert, changes)];
     assert_eq!(seen(&play(&spec, &form, &rounds, "3000")).1, by_position);
 }

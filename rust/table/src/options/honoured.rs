@@ -170,7 +170,7 @@ options! {
     WRITE_POSITIONS: bool = "hoodie.write.record.positions";
     default "false";
     values BOOLEAN, values::boolean;
-    help "Whether log files say which rows of the base file their records are about, so that readers need no keys to merge them. A write then reads the keys of the base files that it changes; what has no row there makes its whole block go without.";
+    help "Whether log files say which rows of the base file their records are about, so that readers need no keys to merge them. A write then reads the keys of the base files that it changes; what has no row there makes all that the write logs for its file group go without.";
 
     SMALL_FILE_LIMIT: u64 = "hoodie.parquet.small.file.limit";
     default "104857600";

@@ -7,7 +7,7 @@ use hudini_format::log::{DeleteRecord, OrderingValue};
 use hudini_format::name::LogFileName;
 use hudini_format::schema::meta;
 
-use super::super::positions::{RowsOfKeys, sorted};
+use super::super::positions::{rows_of, sorted};
 use super::super::rows::{with_column, with_sequence_numbers};
 use super::changes::{Changes, Waiting};
 use super::rolling::Rolling;
@@ -120,17 +120,33 @@ impl Run<'_> {
         let delete = |(key, ordering): (&str, OrderingValue)| DeleteRecord { ordering, ..self.delete(key) };
         let records = changes.deletes().map(|deleted| Ok(delete(deleted?))).collect::<Result<Vec<_>>>()?;
         let picks = changes.rows();
-        if !self.tells_rows() {
+        let Some((rows_of_picks, rows_of_deletes)) = self.rows_told(changes.batches(), &picks, &records)? else {
             return Ok(Logged { picks, picked: Vec::new(), deletes: Deletes { records, rows: Vec::new() } });
-        }
-        let columns = changes.batches().iter().map(merge::record_keys).collect::<Result<Vec<_>>>()?;
-        let keys_of_rows = || picks.iter().filter_map(|(batch, row)| columns.get(*batch).map(|keys| keys.value(*row)));
-        let keys_of_deletes = || records.iter().filter_map(|delete| delete.key.as_deref());
-        let keys = self.base_rows(&index::key_column())?;
-        let found = RowsOfKeys::find(keys_of_rows().chain(keys_of_deletes()), keys)?;
-        let (rows_of_picks, rows_of_deletes) = (found.of(keys_of_rows()), found.of(keys_of_deletes()));
+        };
         let (picks, picked) = sorted(picks, rows_of_picks);
         let (records, rows) = sorted(records, rows_of_deletes);
         Ok(Logged { picks, picked, deletes: Deletes { records, rows } })
+    }
+
+    /// Which rows of the base file the picked rows and the deletes are about, if logs are to say so and all have one there:
+    /// a reader that meets one without goes by keys.
+    fn rows_told(
+        &self,
+        batches: &[RecordBatch],
+        picks: &[(usize, usize)],
+        deletes: &[DeleteRecord],
+    ) -> Result<Option<(Vec<u64>, Vec<u64>)>> {
+        if !self.tells_rows() {
+            return Ok(None);
+        }
+        let columns = batches.iter().map(merge::record_keys).collect::<Result<Vec<_>>>()?;
+        let keys_of_rows = picks.iter().filter_map(|(batch, row)| columns.get(*batch).map(|keys| keys.value(*row)));
+        let keys_of_deletes = deletes.iter().filter_map(|delete| delete.key.as_deref());
+        let keys: Vec<&str> = keys_of_rows.chain(keys_of_deletes).collect();
+        let rows = rows_of(&keys, self.base_rows(&index::key_column())?)?;
+        Ok(rows.map(|mut rows| {
+            let rows_of_deletes = rows.split_off(picks.len().min(rows.len()));
+            (rows, rows_of_deletes)
+        }))
     }
 }
