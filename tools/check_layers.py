@@ -44,7 +44,7 @@ TEMPORARY_PATH = re.compile(r"(?<![\w.$}~-])/(?:tmp)\b")
 
 LONGEST = 600
 SOURCES = re.compile(r"(?:rust/\w+/src|python)/.*\.(?:rs|py)")
-# What a crate's tests are compiled from, and a file that is one of them.
+# The folder of a crate's tests, and the name of a file in it.
 TESTS_OF_CRATE = re.compile(r"(rust/\w+/tests/)(\w+)\.rs")
 TESTS = re.compile(r"(?:^|/)tests(?:/|\.rs$)|^rust/.*_tests\.rs$")
 # Not our words: a licence, a lock file, tables that Apache Hudi wrote.
