@@ -217,4 +217,12 @@ JOBS = [
         upserts(),
     ),
     Job("partition fields left over from another job", USUAL | generator("NonpartitionedKeyGenerator"), upserts()),
+    # Apache Hudi 1.2 orders by the table's columns whatever the payload is told.
+    Job(
+        "a payload that is told another order",
+        USUAL
+        | payload("DefaultHoodieRecordPayload")
+        | {"hoodie.payload.ordering.field": "fare", "hoodie.payload.event.time.field": "ts"},
+        upserts(),
+    ),
 ]
