@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use crate::schema::{Field as AvroField, Node, Record, TimeUnit};
 use crate::wire::Reader as Wire;
@@ -158,6 +159,20 @@ impl RecordSchema {
     pub fn parse(text: &str) -> Result<Self> {
         let record = Record::parse(text)?;
         Ok(Self(Shape::compile(&record, METADATA_RECORD)?))
+    }
+
+    /// The same. Those of releases, which nearly every file has, are compiled once a process.
+    pub fn shared(text: &str) -> Result<Arc<Self>> {
+        static RELEASES: [(&str, OnceLock<Arc<RecordSchema>>); 2] =
+            [(SCHEMA_V8, OnceLock::new()), (SCHEMA_V9, OnceLock::new())];
+        let Some((_, known)) = RELEASES.iter().find(|(release, _)| *release == text) else {
+            return Self::parse(text).map(Arc::new);
+        };
+        if let Some(schema) = known.get() {
+            return Ok(Arc::clone(schema));
+        }
+        let schema = Arc::new(Self::parse(text)?);
+        Ok(Arc::clone(known.get_or_init(|| schema)))
     }
 
     /// Decodes a record's fields, by slot.

@@ -208,7 +208,7 @@ impl Schemas {
         if let Some(known) = self.0.get(text) {
             return Ok(Arc::clone(known));
         }
-        let schema = Arc::new(RecordSchema::parse(text)?);
+        let schema = RecordSchema::shared(text)?;
         self.0.insert(text.to_owned(), Arc::clone(&schema));
         Ok(schema)
     }

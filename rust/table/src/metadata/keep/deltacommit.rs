@@ -1,6 +1,7 @@
 //! One commit of the metadata table: its changes by file group, a log file for each group that changes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use hudini_format::action::{CommitMetadata, SCHEMA_KEY, WriteStat};
 use hudini_format::hfile::{self, info};
@@ -93,13 +94,13 @@ impl Changes {
 /// The schema of the records that are written.
 pub(super) struct WrittenSchema {
     pub(super) text: &'static str,
-    pub(super) record: RecordSchema,
+    pub(super) record: Arc<RecordSchema>,
 }
 
 impl WrittenSchema {
     pub(super) fn of(config: &TableConfig) -> Result<Self> {
         let text = if config.version >= FIRST_WITH_VERSIONS { SCHEMA_V9 } else { SCHEMA_V8 };
-        Ok(Self { text, record: RecordSchema::parse(text)? })
+        Ok(Self { text, record: RecordSchema::shared(text)? })
     }
 }
 
