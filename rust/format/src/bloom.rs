@@ -178,7 +178,14 @@ impl Position {
 
     #[inline]
     fn at(bit: u32) -> Self {
-        Self((bit / 8) as usize, 1 << (bit % 8))
+        let (byte, mask) = Self::split(bit);
+        Self(byte as usize, mask as u8)
+    }
+
+    /// In numbers of one width, with which processors do several at once.
+    #[inline(always)]
+    fn split(bit: u32) -> (u32, u32) {
+        (bit / 8, 1 << (bit % 8))
     }
 
     #[inline]

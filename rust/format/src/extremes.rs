@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use arrow_array::types::ByteArrayType;
 use arrow_array::{Array, GenericByteArray};
 
+use crate::short;
+
 /// `None` if all are null.
 pub fn extremes<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> Option<(&T::Native, &T::Native)> {
     let (least, greatest) = match values.nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -96,7 +98,7 @@ impl<'v> Text<'v> {
         self.head.cmp(&other.head).then_with(|| match self.bytes.len().max(other.bytes.len()) {
             // The head is all of them; what is longer has zeros at its end.
             ..=8 => self.bytes.len().cmp(&other.bytes.len()),
-            _ => self.bytes.cmp(other.bytes),
+            _ => short::order(self.bytes, other.bytes),
         })
     }
 }

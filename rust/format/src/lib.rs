@@ -5,6 +5,7 @@
 pub mod action;
 pub mod avro;
 pub mod bloom;
+pub mod counted;
 pub mod empty;
 pub mod error;
 pub mod extremes;

@@ -1,6 +1,8 @@
 //! Short texts, by their first and their last bytes: a call of `memcmp` or `memcpy`, or a loop, takes longer than to compare
 //! or to copy a few bytes twice.
 
+use std::cmp::Ordering;
+
 /// Whether they have the same bytes.
 #[inline(always)]
 pub fn are_same(a: &[u8], b: &[u8]) -> bool {
@@ -12,6 +14,24 @@ pub fn are_same(a: &[u8], b: &[u8]) -> bool {
         17..=32 => ends::<16>(a) == ends::<16>(b),
         _ => a == b,
     }
+}
+
+/// The order of their bytes.
+#[inline(always)]
+pub fn order(a: &[u8], b: &[u8]) -> Ordering {
+    match a.len() {
+        length if length != b.len() => a.cmp(b),
+        8..=16 => order_of_ends(a, b, |end: &[u8; 8]| u64::from_be_bytes(*end)),
+        17..=32 => order_of_ends(a, b, |end: &[u8; 16]| u128::from_be_bytes(*end)),
+        _ => a.cmp(b),
+    }
+}
+
+/// By what the first and the last bytes are as numbers.
+#[inline(always)]
+fn order_of_ends<N: Ord, const LENGTH: usize>(a: &[u8], b: &[u8], number: impl Fn(&[u8; LENGTH]) -> N) -> Ordering {
+    let numbers = |text| ends(text).map(|(first, last)| (number(first), number(last)));
+    numbers(a).cmp(&numbers(b))
 }
 
 /// Appends the bytes.
@@ -52,10 +72,14 @@ mod tests {
             prop_assert_eq!(&out[1..], &text[..]);
             prop_assert!(are_same(&text, &out[1..]));
             prop_assert!(!are_same(&text, &out));
+            prop_assert_eq!(order(&text, &out), text.cmp(&out));
             if !text.is_empty() {
                 out[1 + at.index(text.len())] ^= 1;
                 prop_assert!(!are_same(&text, &out[1..]));
+                prop_assert_eq!(order(&text, &out[1..]), text[..].cmp(&out[1..]));
+                prop_assert_eq!(order(&out[1..], &text), out[1..].cmp(&text));
             }
+            prop_assert_eq!(order(&text, &text), Ordering::Equal);
         }
     }
 }

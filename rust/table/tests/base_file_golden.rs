@@ -114,7 +114,7 @@ fn write(store: &Arc<dyn Storage>, path: &str, file: &File, schema: &SchemaRef, 
     let keys = KeySummary::new(FILTER_ENTRIES).unwrap();
     let mut writer = BaseFileWriter::new(store.as_ref(), path, schema, table, &options, keys).unwrap();
     for batch in batches {
-        writer.write(batch).unwrap();
+        writer.write(&batch.clone().into()).unwrap();
     }
     writer.finish(|| Ok(())).unwrap();
 }

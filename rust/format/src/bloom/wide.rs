@@ -55,10 +55,12 @@ fn set_with_avx2(shape: Shape, row: &mut [u8], lanes: &MurmurLanes<LANES>, keys:
 fn set(shape: Shape, row: &mut [u8], lanes: &MurmurLanes<LANES>, keys: usize) {
     let bits = Modulus::new(shape.bits);
     let mut hashes = [0; LANES];
-    let mut places = [0; LANES];
+    let (mut bytes, mut masks) = ([0; LANES], [0; LANES]);
     for _ in 0..shape.hashes {
         lanes.hash(&mut hashes);
-        places.iter_mut().zip(&hashes).for_each(|(place, hash)| *place = bits.remainder(hash.unsigned_abs()));
-        places.iter().take(keys).for_each(|bit| Position::at(*bit).set(row));
+        for ((byte, mask), hash) in bytes.iter_mut().zip(&mut masks).zip(&hashes) {
+            (*byte, *mask) = Position::split(bits.remainder(hash.unsigned_abs()));
+        }
+        bytes.iter().zip(&masks).take(keys).for_each(|(byte, mask)| Position(*byte as usize, *mask as u8).set(row));
     }
 }

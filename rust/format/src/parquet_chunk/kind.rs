@@ -7,6 +7,7 @@ use parquet::basic::Type as Physical;
 use parquet::file::statistics::Statistics;
 
 use super::TextExtremes;
+use crate::counted::Counted;
 
 /// A kind of values: how they are laid down, told apart and compared.
 pub(super) trait Kind: 'static {
@@ -49,6 +50,11 @@ pub(super) trait Kind: 'static {
 
     /// Parquet's PLAIN encoding of all that are not null.
     fn append_plain(values: &Self::Values, out: &mut Vec<u8>);
+
+    /// The same of texts, and their extremes. `None` if there are none, and for other kinds.
+    fn append_counted(_texts: &Counted, _out: &mut Vec<u8>) -> Option<(Self::Bound, Self::Bound)> {
+        None
+    }
 
     /// `None` if all are null.
     fn extremes(values: &Self::Values) -> Option<(Self::Bound, Self::Bound)>;

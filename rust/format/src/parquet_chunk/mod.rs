@@ -56,10 +56,15 @@ use self::under::{ROOM_FOR_LEVELS, Under};
 
 pub use self::type_order::{OrderedFooter, in_type_order};
 
+use crate::counted::Counted;
+
 /// A column of one row group, under way.
 pub trait ChunkWriter: Send {
     /// Values of the column's type, or packed: numbers of a dictionary of them.
     fn write(&mut self, values: &dyn Array) -> Result<()>;
+
+    /// Texts, for a column of those.
+    fn write_counted(&mut self, texts: &Counted) -> Result<()>;
 
     /// About so many bytes it has so far.
     fn bytes(&self) -> usize;
@@ -165,21 +170,26 @@ impl<K: Kind> ChunkWriter for Chunk<K> {
             .ok_or_else(|| ParquetError::General(format!("a column chunk of {} values", values.data_type())))?;
         let is_repeated = K::is_repeated(values, self.repeated.as_ref());
         self.repeated = is_repeated.then(|| values.clone());
-        let mut at = 0;
-        while at < values.len() {
-            let most = (values.len() - at).min(self.page_rows - self.page.rows);
-            let fitting = K::fitting(values, at, self.room()).min(most);
-            if fitting == 0 && self.page.rows > 0 {
-                self.end_page()?;
-                continue;
-            }
-            // A value may be larger than a page should be.
-            let rows = fitting.max(1);
-            self.take(&K::slice(values, at, rows), is_repeated);
-            at += rows;
-            self.end_what_is_full()?;
+        self.write_by_page(
+            values.len(),
+            |at, bytes| K::fitting(values, at, bytes),
+            |chunk, at, rows| {
+                chunk.take(&K::slice(values, at, rows), is_repeated);
+                Ok(())
+            },
+        )
+    }
+
+    fn write_counted(&mut self, texts: &Counted) -> Result<()> {
+        if self.dictionary.is_some() {
+            let array = texts.to_array().map_err(|e| ParquetError::External(Box::new(e)))?;
+            return self.write(&array);
         }
-        Ok(())
+        self.write_by_page(
+            texts.count(),
+            |at, bytes| texts.part(at, texts.count()).fitting(texts::LENGTH, bytes),
+            |chunk, at, rows| chunk.take_counted(&texts.part(at, rows)),
+        )
     }
 
     fn bytes(&self) -> usize {
@@ -212,6 +222,42 @@ impl<K: Kind> Chunk<K> {
             Some(_) => dictionary_bytes,
             None => page_bytes.saturating_sub(self.page.plain_bytes),
         }
+    }
+
+    /// Goes over so many values, as many at a time as fit into the page under way.
+    fn write_by_page(
+        &mut self,
+        count: usize,
+        fitting: impl Fn(usize, usize) -> usize,
+        take: impl Fn(&mut Self, usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let mut at = 0;
+        while at < count {
+            let most = (count - at).min(self.page_rows - self.page.rows);
+            let fitting = fitting(at, self.room()).min(most);
+            if fitting == 0 && self.page.rows > 0 {
+                self.end_page()?;
+                continue;
+            }
+            // A value may be larger than a page should be.
+            let rows = fitting.max(1);
+            take(self, at, rows)?;
+            at += rows;
+            self.end_what_is_full()?;
+        }
+        Ok(())
+    }
+
+    fn take_counted(&mut self, texts: &Counted) -> Result<()> {
+        if self.has_levels {
+            self.page.append_levels_of_all(texts.count());
+        }
+        self.page.rows += texts.count();
+        self.page.plain_bytes += texts.bytes(texts::LENGTH);
+        let extremes = K::append_counted(texts, &mut self.page.laid);
+        let extremes = extremes.ok_or_else(|| ParquetError::General("texts for a column of others".to_owned()))?;
+        merge::<K>(&mut self.page.extremes, extremes);
+        Ok(())
     }
 
     fn take(&mut self, values: &K::Values, is_repeated: bool) {

@@ -127,6 +127,34 @@ fn the_bytes_are_those_of_the_crate(
     assert!(chunks(&file).iter().all(|chunk| self::has_dictionary(chunk) == has_dictionary));
 }
 
+#[rstest]
+fn counted_texts_are_laid_down_as_an_array_of_them_is(
+    #[values(0, 95, 9_990)] first: u64,
+    #[values(false, true)] is_nullable: bool,
+    #[values(false, true)] has_dictionary: bool,
+    #[values(1 << 20, 300, 3)] page_bytes: usize,
+) {
+    let counted = Counted::new("i_7_".to_owned(), first, 12 * PAGE + 34);
+    let others = StringArray::from_iter((0..60).map(|row| (!is_nullable || row % 7 > 0).then(|| format!("i_{row}"))));
+    let others = batch(is_nullable, vec![Arc::new(others)]);
+    let properties = properties().set_dictionary_enabled(has_dictionary).set_data_page_size_limit(page_bytes).build();
+    let file = new_file(&others.schema(), properties);
+    let written = |write: &dyn Fn(&mut dyn ChunkWriter)| {
+        let mut chunk = chunk_writer(&file.schema_descr().column(0), &DataType::Utf8, file.properties()).unwrap();
+        chunk.write(others.column(0)).unwrap();
+        write(chunk.as_mut());
+        chunk.write(others.column(0)).unwrap();
+        let WrittenChunk { bytes, told, extremes } = chunk.close().unwrap();
+        (bytes, format!("{told:?}"), extremes)
+    };
+    let found = written(&|chunk| chunk.write_counted(&counted).unwrap());
+    assert_eq!(found, written(&|chunk| chunk.write(&counted.to_array().unwrap()).unwrap()));
+    let numbers = batch(is_nullable, vec![Arc::new(Int64Array::from(vec![1]))]);
+    let file = new_file(&numbers.schema(), WriterProperties::builder().set_dictionary_enabled(false).build());
+    let mut chunk = chunk_writer(&file.schema_descr().column(0), &DataType::Int64, file.properties()).unwrap();
+    assert!(chunk.write_counted(&counted).is_err());
+}
+
 /// Many values only come when the dictionary has shown to be worth its room.
 #[rstest]
 fn a_dictionary_that_is_full_is_left_as_the_crate_leaves_it(#[values(false, true)] is_nullable: bool) {

@@ -15,11 +15,12 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use super::kind::{Dictionary, Kind, Told};
 use super::slots::{Slots, TOGETHER};
 use super::{TextExtremes, bounds};
+use crate::counted::Counted;
 use crate::extremes::{bytes_of_all, extremes, extremes_of, is_repeated};
 use crate::short::{self, are_same};
 
 /// Of the length that stands before each.
-const LENGTH: usize = 4;
+pub(super) const LENGTH: usize = 4;
 
 pub(super) struct Texts<T>(PhantomData<T>);
 
@@ -120,6 +121,12 @@ impl<T: Type> Kind for Texts<T> {
     fn append_plain(values: &Self::Values, out: &mut Vec<u8>) {
         out.reserve(Self::plain_bytes(values));
         for_each(values, |value| append(value, out));
+    }
+
+    fn append_counted(texts: &Counted, out: &mut Vec<u8>) -> Option<(Vec<u8>, Vec<u8>)> {
+        out.reserve(texts.bytes(LENGTH));
+        texts.each(|text| append(text, out));
+        texts.extremes()
     }
 
     fn extremes(values: &Self::Values) -> Option<(Vec<u8>, Vec<u8>)> {

@@ -59,8 +59,15 @@ impl<B> Under<B> {
             self.levels.resize(self.rows, 1);
             self.levels.extend(nulls.iter().map(u32::from));
             self.nulls += nulls.null_count();
-        } else if self.nulls > 0 {
-            self.levels.resize(self.rows + values.len(), 1);
+        } else {
+            self.append_levels_of_all(values.len());
+        }
+    }
+
+    /// Of so many values, none of which is null.
+    pub(super) fn append_levels_of_all(&mut self, count: usize) {
+        if self.nulls > 0 {
+            self.levels.resize(self.rows + count, 1);
         }
     }
 

@@ -126,7 +126,7 @@ mod tests {
         let options = WriteOptions::of(&Options::default()).unwrap();
         let schema = rows[0].schema();
         let mut writer = BaseFileWriter::new(storage.as_ref(), path, &schema, "t", &options, keys).unwrap();
-        rows.iter().for_each(|rows| writer.write(rows).unwrap());
+        rows.iter().for_each(|rows| writer.write(&rows.clone().into()).unwrap());
         writer.finish(|| Ok(())).unwrap();
     }
 

@@ -20,4 +20,4 @@ pub(crate) use plain::{is_plain, is_plain_type};
 pub(crate) use read::read_packed;
 pub use read::{Matching, left_out, read, read_matching, read_part};
 pub(crate) use write::file_of;
-pub use write::{BaseFileWriter, WriteOptions, WrittenFile};
+pub use write::{BaseFileWriter, Numbered, WriteOptions, WrittenFile};

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
+use hudini_format::counted::Counted;
 use hudini_format::parquet_chunk::{
     ChunkWriter, OrderedFooter, TextExtremes, WrittenChunk, chunk_writer, in_type_order,
 };
+use hudini_format::schema::meta;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
 use parquet::errors::{ParquetError, Result};
@@ -23,6 +26,8 @@ pub(super) struct RowGroups<W: io::Write + Send> {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     open: Option<RowGroup>,
+    /// The column of sequence numbers.
+    numbered: Option<usize>,
     /// Not written to, but for the keys.
     twins: Twins,
     texts: TextBounds,
@@ -41,14 +46,19 @@ impl<W: io::Write + Send> RowGroups<W> {
         let whole = ArrowWriter::try_new_with_options(OrderedFooter::new(sink), SchemaRef::clone(&schema), options)?;
         let (file, factory) = whole.into_serialized_writer()?;
         let twins = Twins::possible(&schema);
-        Ok(Self { file, factory, schema, open: None, twins, texts: TextBounds::new() })
+        let numbered = schema.index_of(meta::COMMIT_SEQNO).ok();
+        Ok(Self { file, factory, schema, open: None, numbered, twins, texts: TextBounds::new() })
     }
 
     pub(super) fn append_key_value_metadata(&mut self, pair: KeyValue) {
         self.file.append_key_value_metadata(pair);
     }
 
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// `numbers` stand for what the batch has as sequence numbers.
+    pub(super) fn write(&mut self, batch: &RecordBatch, numbers: Option<&Counted>) -> Result<()> {
+        if numbers.is_some_and(|numbers| numbers.count() != batch.num_rows()) {
+            return Err(ParquetError::General("not as many sequence numbers as rows".to_owned()));
+        }
         let parting = self.twins.parting(batch);
         if !parting.is_empty() {
             // What it has so far are copies.
@@ -64,8 +74,10 @@ impl<W: io::Write + Send> RowGroups<W> {
             };
             let rows = (batch.num_rows() - at).min(most.saturating_sub(group.rows).max(1));
             for (place, (column, array)) in group.columns.iter_mut().zip(batch.columns()).enumerate() {
-                if self.twins.keys_of(place).is_none() {
-                    column.write(&array.slice(at, rows))?;
+                match numbers.filter(|_| self.numbered == Some(place)) {
+                    Some(numbers) => column.write_counted(&numbers.part(at, rows))?,
+                    None if self.twins.keys_of(place).is_none() => column.write(&array.slice(at, rows))?,
+                    None => {}
                 }
             }
             (group.rows, at) = (group.rows + rows, at + rows);
@@ -156,6 +168,16 @@ impl Column {
         leaves.iter().zip(&mut self.leaves).try_for_each(|(leaf, writer)| writer.write(leaf))
     }
 
+    fn write_counted(&mut self, texts: &Counted) -> Result<()> {
+        match &mut self.own {
+            Some((_, own)) => own.write_counted(texts),
+            None => {
+                let array = texts.to_array().map_err(|e| ParquetError::External(Box::new(e)))?;
+                self.write(&(Arc::new(array) as ArrayRef))
+            }
+        }
+    }
+
     fn size(&self) -> usize {
         let of_leaves = || self.leaves.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
         self.own.as_ref().map_or_else(of_leaves, |(_, own)| own.bytes())
@@ -215,18 +237,15 @@ fn widen(bounds: &mut Option<TextExtremes>, more: Option<TextExtremes>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::cast::AsArray;
     use arrow_array::{BinaryArray, Float32Array, Float64Array, Int64Array, StringArray, StructArray};
     use arrow_schema::Schema;
     use arrow_select::concat::concat_batches;
     use bytes::Bytes;
-    use hudini_format::schema::meta;
     use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
     use parquet::basic::ColumnOrder;
     use parquet::file::metadata::PageIndexPolicy;
-    use parquet::file::properties::WriterProperties;
+    use parquet::file::properties::{WriterProperties, WriterVersion};
     use parquet::file::statistics::Statistics;
     use rstest::rstest;
 
@@ -262,7 +281,7 @@ mod tests {
         let options = ArrowWriterOptions::new()
             .with_properties(WriterProperties::builder().set_max_row_group_row_count(Some(50_000)).build());
         let mut groups = RowGroups::new(Vec::new(), batches[0].schema(), options).unwrap();
-        batches.iter().for_each(|batch| groups.write(batch).unwrap());
+        batches.iter().for_each(|batch| groups.write(batch, None).unwrap());
         groups.flush().unwrap();
         let extremes = |least: &[u8], greatest: &[u8]| Some((least.to_vec(), greatest.to_vec()));
         let expected = [
@@ -278,6 +297,36 @@ mod tests {
         let read: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
         let all = concat_batches(&batches[0].schema(), &batches).unwrap();
         assert_eq!(concat_batches(&read[0].schema(), &read).unwrap().columns(), all.columns());
+    }
+
+    /// By a chunk writer of our own, and by the crate.
+    #[rstest]
+    fn sequence_numbers_that_count_stand_for_the_column(
+        #[values(WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0)] version: WriterVersion,
+    ) {
+        let texts = |text: &str, rows: usize| Arc::new(StringArray::from(vec![text; rows])) as ArrayRef;
+        let rows = |rows| {
+            let columns =
+                [("before", texts("b", rows)), (meta::COMMIT_SEQNO, texts("old", rows)), ("x", texts("c", rows))];
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap()
+        };
+        let properties =
+            WriterProperties::builder().set_writer_version(version).set_max_row_group_row_count(Some(40)).build();
+        let options = ArrowWriterOptions::new().with_properties(properties);
+        let mut groups = RowGroups::new(Vec::new(), rows(1).schema(), options).unwrap();
+        let numbers = |first, count| Counted::new("i_0_".to_owned(), first, count);
+        groups.write(&rows(100), Some(&numbers(0, 100))).unwrap();
+        groups.write(&rows(7), None).unwrap();
+        groups.write(&rows(3), Some(&numbers(107, 3))).unwrap();
+        assert!(groups.write(&rows(3), Some(&numbers(110, 4))).is_err());
+        let file = Bytes::from(groups.into_inner().unwrap());
+        let read = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+        let read: Vec<_> = read.map(Result::unwrap).collect();
+        let read = concat_batches(&rows(1).schema(), &read).unwrap();
+        let expected =
+            (0..110).map(|row| if (100..107).contains(&row) { "old".to_owned() } else { format!("i_0_{row}") });
+        assert_eq!(*read.column(1).as_string::<i32>(), StringArray::from_iter_values(expected));
+        assert_eq!((read.column(0), read.column(2)), (&texts("b", 110), &texts("c", 110)));
     }
 
     #[test]
@@ -300,7 +349,7 @@ mod tests {
         let batches = [rows(0.0, 3.0), rows(-1.0, f64::NAN)];
         let mut groups = RowGroups::new(Vec::new(), batches[0].schema(), ArrowWriterOptions::new()).unwrap();
         for batch in &batches {
-            groups.write(batch).unwrap();
+            groups.write(batch, None).unwrap();
             groups.flush().unwrap();
         }
         let file = Bytes::from(groups.into_inner().unwrap());
@@ -353,7 +402,7 @@ mod tests {
         let batches: Vec<_> = batches.iter().map(rows).collect();
         let schema = batches[0].schema();
         let mut groups = RowGroups::new(Vec::new(), Arc::clone(&schema), ArrowWriterOptions::new()).unwrap();
-        batches.iter().for_each(|batch| groups.write(batch).unwrap());
+        batches.iter().for_each(|batch| groups.write(batch, None).unwrap());
         groups.flush().unwrap();
         let all = concat_batches(&schema, &batches).unwrap();
         for (field, column) in schema.fields().iter().zip(all.columns()) {

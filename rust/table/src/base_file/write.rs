@@ -8,6 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use hudini_format::bloom::AVRO_SCHEMA_FOOTER;
+use hudini_format::counted::Counted;
 use hudini_format::empty::with_buffer;
 use hudini_format::schema::{avro_text, record_name};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -70,6 +71,20 @@ pub struct WrittenFile {
     pub(crate) text_bounds: TextBounds,
 }
 
+/// Rows of a base file.
+#[derive(Debug, Clone)]
+pub struct Numbered {
+    pub rows: RecordBatch,
+    /// Their sequence numbers, where those count on: not what the rows have in that column.
+    pub numbers: Option<Counted>,
+}
+
+impl From<RecordBatch> for Numbered {
+    fn from(rows: RecordBatch) -> Self {
+        Self { rows, numbers: None }
+    }
+}
+
 /// Writes one base file; nothing is visible before [`BaseFileWriter::finish`].
 pub struct BaseFileWriter {
     groups: RowGroups<Sink>,
@@ -103,9 +118,9 @@ impl BaseFileWriter {
         })
     }
 
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.keys.add(batch)?;
-        self.groups.write(&with_buffers(batch)?).map_err(|e| write_error(e, &self.path))?;
+    pub fn write(&mut self, Numbered { rows, numbers }: &Numbered) -> Result<()> {
+        self.keys.add(rows)?;
+        self.groups.write(&with_buffers(rows)?, numbers.as_ref()).map_err(|e| write_error(e, &self.path))?;
         if self.groups.in_progress_size() >= self.row_group_bytes {
             self.groups.flush().map_err(|e| write_error(e, &self.path))?;
         }
@@ -136,7 +151,7 @@ impl BaseFileWriter {
 pub(crate) fn file_of(schema: &Schema, table: &str, options: &WriteOptions, rows: &[RecordBatch]) -> Result<Vec<u8>> {
     let mut writer = row_groups(Vec::new(), schema, table, options)?;
     for rows in rows {
-        writer.write(&with_buffers(rows)?).map_err(refused)?;
+        writer.write(&with_buffers(rows)?, None).map_err(refused)?;
     }
     writer.into_inner().map_err(refused)
 }

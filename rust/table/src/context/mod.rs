@@ -1,10 +1,11 @@
-//! What comes from outside: time, chance and threads.
+//! What comes from outside: time, chance, threads and memory.
 //!
 //! A [`Context`] is handed down, never looked up, so that the same calls with the same context write the same bytes.
 //! Only this room and `storage` may touch the machine's own clock, random source or file system.
 #![allow(clippy::disallowed_methods, reason = "this room is where the system's clock and random source come in")]
 
 mod clock;
+pub(crate) mod heap;
 mod ids;
 pub mod pool;
 pub mod ticker;

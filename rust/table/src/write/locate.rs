@@ -97,20 +97,37 @@ impl Locator {
     }
 
     pub(super) fn names(&self, batch: &RecordBatch) -> Result<Names> {
-        let config = self.key_config()?;
-        let schema = arrow_schema(&self.schema)?;
-        let naming = rows::in_table_types(batch, &schema, Some(&self.naming_columns()))?;
-        Ok(Names {
-            partitions: config.partition_paths(&naming)?,
-            keys: config.record_keys(&naming)?,
-            widths: self.adds_keys().then(|| widths::of_rows(batch, &schema)),
-        })
+        self.namer()?.names(batch)
+    }
+
+    /// For many batches.
+    pub(super) fn namer(&self) -> Result<Namer<'_>> {
+        Ok(Namer { locator: self, config: self.key_config()?, schema: arrow_schema(&self.schema)? })
     }
 
     /// The slots of keys, where those are their buckets.
     pub(super) fn buckets(&self, keys: &StringArray) -> Result<Option<Vec<i32>>> {
         let Some(buckets) = self.index.buckets() else { return Ok(None) };
         Ok(Some(buckets.of_all(keys)?.into_iter().map(u32::cast_signed).collect()))
+    }
+}
+
+/// Computes what rows are called.
+pub(super) struct Namer<'l> {
+    locator: &'l Locator,
+    config: KeyConfig,
+    /// The table's.
+    schema: Schema,
+}
+
+impl Namer<'_> {
+    pub(super) fn names(&self, batch: &RecordBatch) -> Result<Names> {
+        let naming = rows::in_table_types(batch, &self.schema, Some(&self.locator.naming_columns()))?;
+        Ok(Names {
+            partitions: self.config.partition_paths(&naming)?,
+            keys: self.config.record_keys(&naming)?,
+            widths: self.locator.adds_keys().then(|| widths::of_rows(batch, &self.schema)),
+        })
     }
 }
 

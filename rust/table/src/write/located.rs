@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow_array::{Array, RecordBatch, StringArray};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use hudini_format::short::are_same;
+use arrow_array::RecordBatch;
 
 use super::action::Action;
+use super::grouped::{ByGroup, BySlot, Part, Unplaced};
 use super::kept::Kept;
 use super::locate::{Locator, Names};
 use super::place::{GroupProfile, NEW_KEYS};
@@ -15,11 +13,11 @@ use super::recorded::{self, Places};
 use super::rows::Intake;
 use super::scattered;
 use super::shares::{self, Groups, Pick, Place};
-use super::sizes::Point;
+use super::task::BATCH_ROWS;
+use crate::Result;
 use crate::context::pool::run_all;
 use crate::index::{Index, Keys, Lookup};
 use crate::table::Table;
-use crate::{Error, Result};
 
 /// The rows of a write, with the file groups that have their keys.
 #[derive(Debug)]
@@ -42,11 +40,13 @@ impl<'k> Located<'k> {
                 None => Homes::new(),
             };
             let locator = action.locator();
-            run_all(threads, names.iter().collect(), |batch, names| parts(locator, batch, names, &homes))?
+            run_all(threads, names.iter().collect(), |batch, names| {
+                let mut grouped = ByGroup::default();
+                grouped.add(locator, names, &homes)?;
+                Ok(grouped.parts(batch))
+            })?
         } else {
-            // Their names are let go at once, for there may be more of them than memory has room for.
-            let homes = Homes::new();
-            rows.each(threads, action, |locator, batch, rows| parts(locator, batch, &locator.names(rows)?, &homes))?
+            rows.each(threads, action, named_and_grouped)?
         };
         let (mut groups, mut new) = (BTreeMap::<Place, Vec<Pick>>::new(), BTreeMap::<String, Vec<Unplaced>>::new());
         for (partition, slot, part) in parts.into_iter().flatten() {
@@ -119,6 +119,17 @@ impl<'k> Accepted<'k> {
     }
 }
 
+/// For rows whose names suffice. Those are let go at once, for there may be more of them than memory has room for; so few at a
+/// time take no fresh memory either.
+fn named_and_grouped(locator: &Locator, batch: usize, rows: &RecordBatch) -> Result<Vec<(String, i32, Part)>> {
+    let (namer, homes, mut grouped) = (locator.namer()?, Homes::new(), ByGroup::default());
+    for first in (0..rows.num_rows()).step_by(BATCH_ROWS) {
+        let next = rows.slice(first, BATCH_ROWS.min(rows.num_rows() - first));
+        grouped.add(locator, &namer.names(&next)?, &homes)?;
+    }
+    Ok(grouped.parts(batch))
+}
+
 /// Brings the rows of a key that has one place in the whole table there, and says where it is if it has one already.
 fn settled(action: &mut Action, names: &mut [Names], rows: &Accepted<'_>) -> Result<Option<Places>> {
     let is_recorded = action.looks_up() && *action.locator().index() == Index::Records;
@@ -144,7 +155,7 @@ pub(super) struct KnownKeys {
 }
 
 impl KnownKeys {
-    fn slots(&self, key: &str) -> &[i32] {
+    pub(super) fn slots(&self, key: &str) -> &[i32] {
         let slots = self.keys.get(key).and_then(|number| self.slots.get(number as usize));
         slots.map_or(&[], Vec::as_slice)
     }
@@ -221,89 +232,6 @@ fn find_in_logs(table: &Table, lookups: &[Lookup], homes: &mut Homes<'_>) -> Res
     Ok(())
 }
 
-/// Rows of a partition whose keys no file group has.
-#[derive(Debug)]
-struct Unplaced {
-    rows: Pick,
-    /// What tells their file groups, once there are some.
-    points: Vec<Point>,
-    bytes: u64,
-}
-
-#[derive(Debug)]
-enum Part {
-    Known(Pick),
-    New(Unplaced),
-}
-
-/// The rows of a batch by partition and slot.
-fn parts(locator: &Locator, batch: usize, names: &Names, homes: &Homes<'_>) -> Result<Vec<(String, i32, Part)>> {
-    let mut parts = Vec::new();
-    for (partition, slots) in by_group(locator, names, homes)? {
-        for (slot, rows) in slots.each() {
-            let told = (slot == NEW_KEYS).then(|| (points_of(&names.keys, &rows), bytes_of(names, &rows)));
-            let rows = Pick::new(batch, rows, names.keys.len());
-            let part = match told {
-                Some((points, bytes)) => Part::New(Unplaced { rows, points, bytes }),
-                None => Part::Known(rows),
-            };
-            parts.push((partition.to_owned(), slot, part));
-        }
-    }
-    Ok(parts)
-}
-
-fn by_group<'n>(locator: &Locator, names: &'n Names, homes: &Homes<'_>) -> Result<BTreeMap<&'n str, BySlot>> {
-    let Names { partitions, keys, .. } = names;
-    if partitions.null_count() + keys.null_count() > 0 {
-        return Err(Error::internal("a row without a key or a partition"));
-    }
-    let count = u32::try_from(keys.len()).map_err(|_| Error::unsupported("a batch of more than 4 billion rows"))?;
-    let buckets = locator.buckets(keys)?;
-    let mut rows: BTreeMap<&str, BySlot> = BTreeMap::new();
-    // Rows of one partition often follow each other: it is looked for once.
-    let (mut last, mut by_slot) = ("", rows.entry("").or_default());
-    for (row, partition) in (0..count).zip(partitions.iter().flatten()) {
-        if !are_same(partition.as_bytes(), last.as_bytes()) {
-            (last, by_slot) = (partition, rows.entry(partition).or_default());
-        }
-        if let Some(bucket) = buckets.as_ref().and_then(|buckets| buckets.get(row as usize)) {
-            by_slot.rows(*bucket).push(row);
-            continue;
-        }
-        let slots = homes.get(partition).map_or(&[][..], |known| known.slots(keys.value(row as usize)));
-        let slots = if slots.is_empty() { &[NEW_KEYS] } else { slots };
-        slots.iter().for_each(|slot| by_slot.rows(*slot).push(row));
-    }
-    Ok(rows)
-}
-
-/// Numbers of slots that are found without being looked for.
-const FEW: usize = 64;
-
-/// The rows of a partition by slot.
-#[derive(Default)]
-struct BySlot {
-    few: Vec<Vec<u32>>,
-    others: HashMap<i32, Vec<u32>, FixedState>,
-}
-
-impl BySlot {
-    #[inline]
-    fn rows(&mut self, slot: i32) -> &mut Vec<u32> {
-        let number = usize::try_from(slot).unwrap_or(FEW);
-        if number < FEW && self.few.len() <= number {
-            self.few.resize_with(number + 1, Vec::new);
-        }
-        self.few.get_mut(number).unwrap_or_else(|| self.others.entry(slot).or_default())
-    }
-
-    fn each(self) -> impl Iterator<Item = (i32, Vec<u32>)> {
-        let few = (0..).zip(self.few).filter(|(_, rows)| !rows.is_empty());
-        few.chain(self.others)
-    }
-}
-
 /// Gives new keys to the file groups that were chosen for them.
 fn place_new(
     action: &Action,
@@ -327,32 +255,4 @@ fn place_new(
         }
     }
     Ok(())
-}
-
-fn points_of(keys: &StringArray, rows: &[u32]) -> Vec<Point> {
-    rows.iter().map(|row| Point::of(keys.value(*row as usize))).collect()
-}
-
-fn bytes_of(names: &Names, rows: &[u32]) -> u64 {
-    let widths = names.widths.as_deref().unwrap_or_default();
-    let width = |row: &u32| widths.get(*row as usize).map_or(0, |width| width.unsigned_abs());
-    rows.iter().map(width).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_stay_with_their_slots_whatever_their_numbers() {
-        let slots = [7, NEW_KEYS, 63, 64, 0, 1000, 64, 7, i32::MAX];
-        let (mut by_slot, mut expected) = (BySlot::default(), BTreeMap::<i32, Vec<u32>>::new());
-        for (slot, row) in slots.into_iter().zip(0..) {
-            by_slot.rows(slot).push(row);
-            expected.entry(slot).or_default().push(row);
-        }
-        let found: Vec<_> = by_slot.each().collect();
-        assert_eq!(found.len(), expected.len());
-        assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
-    }
 }

@@ -6,6 +6,7 @@
 mod action;
 mod asked;
 mod begin;
+mod grouped;
 mod kept;
 mod local;
 mod locate;

@@ -10,9 +10,9 @@ use hudini_format::parquet_file::schema_of;
 use hudini_format::properties::{PartitionMetadata, java_date};
 use hudini_format::schema::meta;
 
-use crate::base_file::{BaseFileWriter, KeySummary, WriteOptions, WrittenFile};
+use crate::base_file::{BaseFileWriter, KeySummary, Numbered, WriteOptions, WrittenFile};
 use crate::concurrency::{self, MarkerKind};
-use crate::context::Context;
+use crate::context::{Context, heap};
 use crate::merge::MergeCounts;
 use crate::metadata::ranges::{ColumnRange, Ranges};
 use crate::storage::{Put, Storage};
@@ -42,17 +42,19 @@ impl Output<'_> {
         kind: MarkerKind,
         schema: &SchemaRef,
         keys: KeySummary,
-        rows: impl Iterator<Item = Result<RecordBatch>>,
+        rows: impl Iterator<Item = Result<Numbered>>,
     ) -> Result<(WrittenFile, Vec<ColumnRange>)> {
+        heap::keep_freed_blocks();
         self.prepare_file(name, kind)?;
         let path = in_partition(self.partition, name);
         let mut writer = BaseFileWriter::new(self.storage, &path, schema, self.table, self.options, keys)?;
         let mut ranges = Ranges::beside_file(schema, self.indexed)?;
         let mut names = NameColumn::new(name);
         for rows in rows {
-            let rows = names.beside(&rows?, schema)?;
+            let Numbered { rows, numbers } = rows?;
+            let rows = names.beside(&rows, schema)?;
             ranges.add(&rows)?;
-            writer.write(&rows)?;
+            writer.write(&Numbered { rows, numbers })?;
         }
         let written = writer.finish(|| self.check_wanted(name, kind))?;
         let ranges = ranges.finish_with(&written)?;

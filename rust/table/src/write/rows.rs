@@ -6,6 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
+use hudini_format::counted::{Counted, Counting};
 use hudini_format::key::{KeyConfig, field_values};
 use hudini_format::schema::fit::repeated;
 use hudini_format::schema::{self, fit, meta};
@@ -244,12 +245,20 @@ impl Stamp<'_> {
     }
 }
 
+/// `<instant>_<task>_<n>` for each of some rows, n counting the file's rows from `first`.
+pub(super) fn sequence_numbers(instant: &str, task: u32, first: u64, rows: usize) -> Counted {
+    Counted::new(beginning(instant, task), first, rows)
+}
+
+fn beginning(instant: &str, task: u32) -> String {
+    format!("{instant}_{task}_")
+}
+
 /// Digits that a row's number seldom has more of.
 const DIGITS: usize = 8;
 
-/// Rows with their sequence numbers: `<instant>_<task>_<n>`, n counting the file's rows from `first`. Rows that were not
-/// changed keep theirs.
-pub(super) fn with_sequence_numbers(
+/// The sequence numbers of rows some of which were changed: the others keep theirs.
+pub(super) fn some_sequence_numbers(
     rows: &RecordBatch,
     changed: impl Fn(usize) -> bool,
     instant: &str,
@@ -258,41 +267,18 @@ pub(super) fn with_sequence_numbers(
 ) -> Result<ArrayRef> {
     let column = rows.column_by_name(meta::COMMIT_SEQNO).and_then(|c| c.as_string_opt::<i32>());
     let old = column.ok_or_else(|| Error::internal("rows without sequence numbers"))?;
-    let mut number = SequenceNumber::new(instant, task, first);
-    let mut texts: Vec<u8> = Vec::with_capacity(old.len() * (number.prefix + DIGITS));
+    let beginning = beginning(instant, task);
+    let mut number = Counting::new(&beginning, first);
+    let mut texts: Vec<u8> = Vec::with_capacity(old.len() * (beginning.len() + DIGITS));
     let mut ends = Vec::with_capacity(old.len() + 1);
     ends.push(0);
     for row in 0..old.len() {
-        short::append(if changed(row) { &number.text } else { old.value(row).as_bytes() }, &mut texts);
+        short::append(if changed(row) { number.text() } else { old.value(row).as_bytes() }, &mut texts);
         ends.push(i32::try_from(texts.len()).map_err(|_| Error::unsupported("so many rows in one batch"))?);
-        number.count();
+        number.count_on();
     }
     let nulls = old.nulls().map(|nulls| (0..old.len()).map(|row| changed(row) || nulls.is_valid(row)).collect());
     Ok(Arc::new(StringArray::try_new(OffsetBuffer::new(ends.into()), texts.into(), nulls)?))
-}
-
-/// A sequence number that counts on in its own digits: to write each anew would take longer.
-struct SequenceNumber {
-    text: Vec<u8>,
-    prefix: usize,
-}
-
-impl SequenceNumber {
-    fn new(instant: &str, task: u32, first: u64) -> Self {
-        let prefix = format!("{instant}_{task}_");
-        Self { text: format!("{prefix}{first}").into_bytes(), prefix: prefix.len() }
-    }
-
-    fn count(&mut self) {
-        for digit in self.text.iter_mut().skip(self.prefix).rev() {
-            if *digit < b'9' {
-                *digit += 1;
-                return;
-            }
-            *digit = b'0';
-        }
-        self.text.insert(self.prefix, b'1');
-    }
 }
 
 /// The rows with one column exchanged.
@@ -319,7 +305,7 @@ mod tests {
         let old = StringArray::from(vec![Some("old"), None, Some("older"), None, Some(""), Some("x")]);
         let old =
             RecordBatch::try_from_iter_with_nullable([(meta::COMMIT_SEQNO, Arc::new(old) as ArrayRef, true)]).unwrap();
-        let numbers = with_sequence_numbers(&old, |row| row != 2 && row != 3, "i", 7, first).unwrap();
+        let numbers = some_sequence_numbers(&old, |row| row != 2 && row != 3, "i", 7, first).unwrap();
         let number = |n: u64| Some(format!("i_7_{}", first + n));
         let expected = [number(0), number(1), Some("older".to_owned()), None, number(4), number(5)];
         assert_eq!(numbers.as_string::<i32>(), &StringArray::from_iter(expected));

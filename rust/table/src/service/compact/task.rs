@@ -114,7 +114,7 @@ impl CompactionTask {
             _ => KeySummary::new(expected)?,
         };
         // Rows keep who wrote them and when: a compaction changes no row.
-        let rows = merged.by_ref().map(|merged| Ok(merged?.rows));
+        let rows = merged.by_ref().map(|merged| Ok(merged?.rows.into()));
         let output = self.output(storage, context);
         let (written, ranges) = output.write_base(&name, kind, &schema, keys, rows)?;
         let counts = merged.counts();

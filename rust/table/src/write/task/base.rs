@@ -8,11 +8,11 @@ use hudini_format::schema::meta;
 
 use super::super::output::{self, unnamed};
 use super::super::rechunk::Rechunk;
-use super::super::rows::{with_column, with_sequence_numbers};
+use super::super::rows::{sequence_numbers, some_sequence_numbers, with_column};
 use super::changes::Changes;
 use super::{FILE_BATCH_ROWS, Run, WroteFile};
 use crate::Result;
-use crate::base_file::{KeySummary, WrittenFile};
+use crate::base_file::{KeySummary, Numbered, WrittenFile};
 use crate::concurrency::MarkerKind;
 use crate::merge::{self, MergeCounts, Merged};
 use crate::metadata::ranges::ColumnRange;
@@ -77,13 +77,19 @@ impl Run<'_> {
         let mut row = 0;
         let rows = merged.map(|merged| {
             let Merged { rows, changed } = merged?;
-            if changed.count_set_bits() == 0 {
-                row += rows.num_rows() as u64;
-                return Ok(rows);
-            }
-            let numbers = with_sequence_numbers(&rows, |at| changed.value(at), &task.instant, task.number, row)?;
-            row += rows.num_rows() as u64;
-            with_column(&rows, meta::COMMIT_SEQNO, numbers)
+            let (first, count) = (row, rows.num_rows());
+            row += count as u64;
+            Ok(match changed.count_set_bits() {
+                0 => rows.into(),
+                all if all == count => {
+                    Numbered { rows, numbers: Some(sequence_numbers(&task.instant, task.number, first, count)) }
+                }
+                _ => {
+                    let is_changed = |at| changed.value(at);
+                    let numbers = some_sequence_numbers(&rows, is_changed, &task.instant, task.number, first)?;
+                    with_column(&rows, meta::COMMIT_SEQNO, numbers)?.into()
+                }
+            })
         });
         self.output().write_base(name, kind, schema, keys, rows)
     }

@@ -1,5 +1,7 @@
 //! What goes into logs: rows and deletes as they came, merged among themselves.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use arrow_select::interleave::interleave_record_batch;
@@ -8,7 +10,7 @@ use hudini_format::name::LogFileName;
 use hudini_format::schema::meta;
 
 use super::super::positions::{rows_of, sorted};
-use super::super::rows::{with_column, with_sequence_numbers};
+use super::super::rows::{sequence_numbers, with_column};
 use super::changes::{Changes, Waiting};
 use super::rolling::Rolling;
 use super::{BATCH_ROWS, Run, WroteFile};
@@ -73,9 +75,9 @@ impl Run<'_> {
         let positions = picked.chunks(at_once).chain(std::iter::repeat(&[][..]));
         for (picks, positions) in picks.chunks(at_once).zip(positions) {
             let rows = interleave_record_batch(&sources, picks)?;
-            let numbers = with_sequence_numbers(&rows, |_| true, &task.instant, task.number, *row)?;
+            let numbers = sequence_numbers(&task.instant, task.number, *row, rows.num_rows()).to_array()?;
             *row += rows.num_rows() as u64;
-            logs.write_rows(&with_column(&rows, meta::COMMIT_SEQNO, numbers)?, positions)?;
+            logs.write_rows(&with_column(&rows, meta::COMMIT_SEQNO, Arc::new(numbers))?, positions)?;
         }
         Ok(())
     }
