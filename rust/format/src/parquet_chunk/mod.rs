@@ -54,9 +54,9 @@ use self::pages::{PageTold, Pages, Whole, merge};
 use self::texts::Texts;
 use self::under::{ROOM_FOR_LEVELS, Under};
 
-pub use self::type_order::{OrderedFooter, in_type_order};
-
 use crate::counted::Counted;
+
+pub use self::type_order::{OrderedFooter, in_type_order};
 
 /// A column of one row group, under way.
 pub trait ChunkWriter: Send {

@@ -6,7 +6,7 @@ use std::sync::Once;
 /// As large as a column of a batch is likely to be.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// Has the allocator keep blocks of that size when they are freed. That of glibc gives larger ones than a threshold back to
+/// Has the allocator keep blocks of up to that size when they are freed. That of glibc gives those beyond a threshold back to
 /// the system, which clears the memory of the next one anew: a twentieth of the work on a base file. The threshold follows
 /// the largest block that was freed so far (mallopt(3), `M_MMAP_THRESHOLD`). Other allocators don't mind.
 pub(crate) fn keep_freed_blocks() {
