@@ -92,6 +92,7 @@ class _Story:
 
     def compact(self) -> None:
         before = self.files("before")
+        _same("are there logs to fold:", before["log files"] > 0, True)
         result = self.engine.compact()
         after = self.files("after")
         _same("log files after the compaction:", after["log files"], 0)
