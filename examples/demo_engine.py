@@ -20,8 +20,8 @@ class SparkEngine:
 
     calls: Mapping[str, str] = {
         "fill": "import hudini.spark as hs; hs.bulk_insert(events, path, options)",
-        "upsert": "hs.upsert(events, path, {'hoodie.compact.inline': 'false'})   it is compacted below",
-        "delete": "hs.delete(keys, path, {'hoodie.compact.inline': 'false'})",
+        "upsert": f"hs.upsert(events, path, {BY_HAND})",
+        "delete": f"hs.delete(keys, path, {BY_HAND})",
         "rows": "hs.read(spark, path, columns=['id', 'ts', 'city', 'fare'], filter=\"id in ('trip-1', …)\")",
         "compact": "hs.compact(spark, path)",
         "by_city": "spark.read.format('hudini').load(path)   hs.read(…, as_of=first)   hs.incremental(…, day_2)",
